@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use antsreg_register::{
-    Computed, Continuation, Description, Device, Error, Fixed, Opened, Progress, Side, Task, TooLittleMemory,
+    Computed, Continuation, Description, Device, Error, Fixed, Opened, Progress, Resident, Side, Task,
+    TooLittleMemory,
 };
 
 use crate::{MemoryBudget, MemoryShare, Target};
@@ -82,6 +83,22 @@ impl Worker {
     ) -> Result<Computed, Error> {
         let bytes = target.device_bytes(moving, &self.device);
         self.with_prepared(target, bytes, |fixed| fixed.compute(moving, progress))
+    }
+
+    /// Registers a moving image as [`register`](Worker::register) does. Then calls the function `then` with the result,
+    /// whose warps and images are on the device.
+    ///
+    /// # Errors
+    /// Those of [`register`](Worker::register) and of `then`.
+    pub fn register_resident<T, E: From<Error>>(
+        &mut self,
+        target: &Arc<Target>,
+        moving: &Side,
+        progress: &mut dyn Progress,
+        then: impl FnOnce(&Resident) -> Result<T, E>,
+    ) -> Result<T, E> {
+        let bytes = target.device_bytes(moving, &self.device);
+        self.with_prepared(target, bytes, |fixed| then(&fixed.compute_resident(moving, progress)?))
     }
 
     /// Registers a moving side (image, channels and masks). Then runs a continuation, which is a computation defined by

@@ -146,7 +146,7 @@ impl Ready {
     /// # Errors
     /// If the affine is singular.
     fn keep(self, resident: Resident, device: registering::Description) -> Result<Registration, Failure> {
-        let outline = resident.outline(self.inputs.sides(), &self.options)?;
+        let outline = resident.outline().finish(self.inputs.sides(), &self.options)?;
         Ok(Registration::new(self, Found::on_device(resident, outline), device))
     }
 

@@ -8,7 +8,9 @@ use antsreg_core::{DisplacementField, Volume};
 use antsreg_kernels::apply;
 use antsreg_register::{self as register, Description, Resident};
 use antsreg_study::bias::Corrected;
-use antsreg_study::pair::{Context, Format, Labels, Names, PairFiles, Seconds, Writing, record, write, write_report};
+use antsreg_study::pair::{
+    Ahead, Context, Format, Labels, Names, PairFiles, Seconds, Writing, record, write, write_report,
+};
 use antsreg_study::skulls::BrainChoice;
 use pyo3::prelude::*;
 
@@ -218,7 +220,8 @@ impl Registration {
         process::compute(py, || {
             let (files, names) = self.files(found, prefix, Writing { format, warped, inverse, composite });
             names.check(&files)?;
-            Ok(write(&self.context(&files, &names), found, self.seconds_before(), Seconds::sum)?.paths)
+            Ok(write(&self.context(&files, &names), found, Ahead::default(), self.seconds_before(), Seconds::sum)?
+                .paths)
         })
     }
 }

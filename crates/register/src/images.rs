@@ -1,7 +1,6 @@
 //! The warped images of a registration and the correlation of the images, computed on a GPU or on the CPU.
 
 use antsreg_core::compare::Comparison;
-use antsreg_core::io::Deflated;
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::{Backend, apply};
 use antsreg_syn as syn;
@@ -91,12 +90,6 @@ impl<I: 'static> Images<I> {
         };
         let inverse_warped = wanted.inverse_warped.then(inverse_warped).transpose()?;
         Ok(Some(Images { warped, inverse_warped, similarity }))
-    }
-
-    /// Compresses the warped images on the backend, as files store them: the moving image, then the fixed image.
-    pub fn deflate<B: Backend<Image = I>>(&self, backend: &B) -> Result<[Option<Deflated>; 2], Error> {
-        let deflate = |image: &Option<I>| image.as_ref().map(|image| backend.deflate_image(image)).transpose();
-        Ok([deflate(&self.warped)?, deflate(&self.inverse_warped)?])
     }
 
     /// Downloads the warped images to main memory. `fixed` and `moving` are the grids of the fixed and of the moving

@@ -55,7 +55,7 @@ pub use memory::{Grids, TooLittleMemory};
 pub use options::{LEAST_VOXELS, Options, Stage, WarpedImages};
 pub use preset::{Model, Preset};
 pub use recipe::{Recipe, RecipeError, Schedule};
-pub use registration::{Computed, DeflatedResults, Registration, Seconds, Similarity, StageOutcome};
+pub use registration::{Computed, Registration, Seconds, Similarity, StageOutcome};
 pub use resident::Resident;
 pub use run::{OnDevice, Progress, WarpsOnDevice};
 pub use side::{Mask, Side};

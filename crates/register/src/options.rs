@@ -19,11 +19,6 @@ pub struct Options {
     pub stages: Vec<Stage>,
     /// Whether the result of the registration includes the inverse warp.
     pub inverse_warp: bool,
-    /// Whether a GPU also compresses the warps and the warped images, as files with names in `.nii.gz` store them.
-    /// Without a GPU nothing is compressed before the files are written. This is not stored with the options, because no
-    /// result depends on it.
-    #[serde(skip)]
-    pub deflated: bool,
     /// Whether to compute the Jacobian determinants and the inverse consistency of the warps.
     pub scores: bool,
     /// Which warped images to compute; `None` if neither warped images nor the correlation of the images are needed.
@@ -63,7 +58,6 @@ impl Default for Options {
             start: Start::CentreOfMass,
             stages: vec![Stage::Linear(linear::Options::default()), Stage::Deformable(syn::Options::default())],
             inverse_warp: true,
-            deflated: false,
             scores: true,
             images: Some(WarpedImages { interpolation: Interpolation::Linear, warped: true, inverse_warped: true }),
         }

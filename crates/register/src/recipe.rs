@@ -34,9 +34,6 @@ pub struct Recipe {
     pub schedule: Schedule,
     /// Whether the result of the registration includes the inverse warp.
     pub inverse_warp: bool,
-    /// Whether a GPU also compresses the warps and the warped images ([`Options::deflated`]).
-    #[serde(skip)]
-    pub deflated: bool,
     /// Whether to compute the Jacobian determinants and the inverse consistency of the warps.
     pub scores: bool,
     /// Which warped images the registration computes; `None` if neither warped images nor the correlation of the images
@@ -104,7 +101,7 @@ impl Recipe {
     /// Makes a recipe, that is the options of a registration before its images are known, from a preset without
     /// changes.
     pub fn new(preset: Preset) -> Recipe {
-        let Options { start, inverse_warp, deflated, scores, images, .. } = Options::default();
+        let Options { start, inverse_warp, scores, images, .. } = Options::default();
         Recipe {
             preset,
             model: preset.model(),
@@ -115,7 +112,6 @@ impl Recipe {
             syn: preset.syn(),
             schedule: Schedule::default(),
             inverse_warp,
-            deflated,
             scores,
             images,
         }
@@ -144,7 +140,6 @@ impl Recipe {
             start: self.start,
             stages: linear.into_iter().chain(deformable).collect::<Result<_, _>>()?,
             inverse_warp: self.inverse_warp,
-            deflated: self.deflated,
             scores: self.scores,
             images: self.images,
         })

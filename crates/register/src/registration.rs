@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use antsreg_core::io::Deflated;
 use antsreg_core::{AffineTransform, ChainError, ChainWarning, DisplacementField, Transform, TransformChain, Volume};
 use antsreg_kernels::Backend;
 use antsreg_linear as linear;
@@ -34,9 +33,6 @@ pub struct Registration {
     /// The displacements of the warps are rounded to multiples of this step, mm. `None` if they are not rounded,
     /// because exact warps were requested or a rounded warp would fold.
     pub step_mm: Option<f32>,
-    /// The warps and the warped images as compressed files store them, if the registration ran on a GPU and they were
-    /// requested.
-    pub deflated: DeflatedResults,
     /// Jacobian determinants and inverse consistency of the warps, if requested.
     pub scores: Option<syn::Scores>,
     /// The moving image, resampled on the fixed grid, if requested.
@@ -51,19 +47,6 @@ pub struct Registration {
     pub warnings: Vec<Warning>,
     /// Wall times of the parts of the registration.
     pub seconds: Seconds,
-}
-
-/// Results of a registration, compressed on a GPU as files store them; `None` for each that is not.
-#[derive(Debug, Clone, Default)]
-pub struct DeflatedResults {
-    /// The warp.
-    pub warp: Option<Deflated>,
-    /// The inverse warp.
-    pub inverse_warp: Option<Deflated>,
-    /// The moving image, resampled on the fixed grid.
-    pub warped: Option<Deflated>,
-    /// The fixed image, resampled on the moving grid.
-    pub inverse_warped: Option<Deflated>,
 }
 
 /// The outcome of one stage of a registration.
@@ -97,9 +80,7 @@ pub struct Seconds {
     pub stages: Vec<f64>,
     /// Duration of downloading the warps.
     pub download: f64,
-    /// Duration of compressing the warps on the device.
-    pub compression: f64,
-    /// Duration of computing the warped images and the correlations, and of compressing the images on the device.
+    /// Duration of computing the warped images and the correlations.
     pub images: f64,
 }
 
@@ -145,8 +126,6 @@ pub struct Computed {
     pub(crate) known: Option<KnownOfWarps>,
     /// The warps in main memory; `None` if the warps are only on a device, or if there is no deformable stage.
     pub(crate) warps: Option<Warps>,
-    /// The results that the device has compressed for files.
-    pub(crate) deflated: DeflatedResults,
     /// The warped images and the correlations of the fixed and the moving image, in main memory; `None` if the CPU
     /// computes them later.
     pub(crate) images: Option<Images>,
@@ -193,22 +172,13 @@ impl Computed {
             (KnownOfWarps { relaxed, step_mm: warps.step_mm, scores }, warps)
         };
         let (known, warps) = warps.map(known).unzip();
-        let computed = Computed {
-            affine,
-            start,
-            start_warnings,
-            outcomes,
-            known,
-            warps: None,
-            deflated: DeflatedResults::default(),
-            images: None,
-            seconds,
-        };
+        let computed =
+            Computed { affine, start, start_warnings, outcomes, known, warps: None, images: None, seconds };
         (computed, warps)
     }
 
-    /// Downloads the warps. On a GPU, also resamples the images, and compresses warps and images if requested. Without a
-    /// GPU, the CPU compresses them when it writes them, and resamples the images later, in double precision.
+    /// Downloads the warps. On a GPU, also resamples the images. Without a GPU, the CPU resamples them later, in double
+    /// precision.
     pub(crate) fn download<B: Backend>(
         backend: &B,
         found: OnDevice<B>,
@@ -222,21 +192,9 @@ impl Computed {
         let fetched = warps.as_ref().map(|warps| Warps::download(backend, warps, last, options.inverse_warp));
         computed.warps = fetched.transpose()?;
         computed.seconds.download = began.elapsed().as_secs_f64();
-        let began = Instant::now();
-        let deflates = on_gpu && options.deflated;
-        if let Some(warps) = warps.as_ref().filter(|_| deflates) {
-            let failed = |source| Error::deformable(last, source);
-            computed.deflated.warp = Some(warps.deflate_warp(backend).map_err(failed)?);
-            let inverse_warp = options.inverse_warp.then(|| warps.deflate_inverse_warp(backend));
-            computed.deflated.inverse_warp = inverse_warp.transpose().map_err(failed)?;
-        }
-        computed.seconds.compression = began.elapsed().as_secs_f64();
         if let Some(wanted) = options.images.filter(|_| on_gpu) {
             let began = Instant::now();
             let images = Images::on_device(backend, &computed.pair(sides, last), warps.as_ref(), wanted)?;
-            if let Some(images) = images.as_ref().filter(|_| deflates) {
-                [computed.deflated.warped, computed.deflated.inverse_warped] = images.deflate(backend)?;
-            }
             let images = images.map(|images| images.download(backend, sides.map(Side::grid)));
             computed.images = images.transpose()?;
             computed.seconds.images = began.elapsed().as_secs_f64();
@@ -259,7 +217,7 @@ impl Computed {
     pub fn finish(self, sides: [&Side; 2], options: &Options) -> Result<Registration, Error> {
         let began = Instant::now();
         let pair = self.pair(sides, options.last_stage());
-        let Computed { affine, start, start_warnings, outcomes, known, warps, deflated, images, mut seconds } = self;
+        let Computed { affine, start, start_warnings, outcomes, known, warps, images, mut seconds } = self;
         let singular = |_: ChainError| Error::SingularStart { determinant: affine.matrix.determinant() };
         let (mut forward, mut backward) = (TransformChain::new(), TransformChain::new());
         backward.push("affine", Transform::Affine(affine), true).map_err(singular)?;
@@ -286,7 +244,6 @@ impl Computed {
             outcomes,
             relaxed: known.map(|known| known.relaxed),
             step_mm: known.and_then(|known| known.step_mm),
-            deflated,
             scores: known.and_then(|known| known.scores),
             warped,
             inverse_warped,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use antsreg_core::Grid;
+use antsreg_core::io::Deflated;
 #[cfg(feature = "cuda")]
 use antsreg_kernels::Cuda;
 use antsreg_kernels::{Backend, Cpu, Lent};
@@ -13,7 +14,7 @@ use antsreg_syn as syn;
 use crate::images::Images;
 use crate::registration::Warps;
 use crate::run::OnDevice;
-use crate::{Computed, Error, Options, Registration, Side};
+use crate::{Computed, Error, Options, Side};
 
 /// The result of a registration whose warps and images stay on the device. Other libraries of the same process can use
 /// them there, and [`download`](Resident::download) copies them to main memory.
@@ -78,38 +79,39 @@ impl<B: Backend> Kept<B> {
         Ok((computed, Kept { warps, images, grids, inverse_warp: options.inverse_warp, stage }))
     }
 
-    fn lend_warp(&self, backend: &B) -> Result<Option<Lent>, Error> {
-        let lend = |warps: &syn::Warps<B>| warps.lend_warp(backend).map_err(|source| self.failed(source));
-        self.warps.as_ref().map(lend).transpose()
+    /// Reads the warp with a function; `None` without a deformable stage.
+    fn read_warp<T>(&self, read: impl FnOnce(&syn::Warps<B>) -> Result<T, syn::Error>) -> Result<Option<T>, Error> {
+        let read = |warps| read(warps).map_err(|source| Error::deformable(self.stage, source));
+        self.warps.as_ref().map(read).transpose()
     }
 
-    fn lend_inverse_warp(&self, backend: &B) -> Result<Option<Lent>, Error> {
-        let lend = |warps: &syn::Warps<B>| warps.lend_inverse_warp(backend).map_err(|source| self.failed(source));
-        self.warps.as_ref().filter(|_| self.inverse_warp).map(lend).transpose()
-    }
-
-    fn failed(&self, source: syn::Error) -> Error {
-        Error::deformable(self.stage, source)
-    }
-
-    fn lend_image(
+    /// Reads the inverse warp with a function; `None` if the inverse warp was not requested.
+    fn read_inverse_warp<T>(
         &self,
-        backend: &B,
+        read: impl FnOnce(&syn::Warps<B>) -> Result<T, syn::Error>,
+    ) -> Result<Option<T>, Error> {
+        if self.inverse_warp { self.read_warp(read) } else { Ok(None) }
+    }
+
+    /// Reads the image that `of` selects with a function; `None` if there is no such image.
+    fn read_image<T>(
+        &self,
         of: impl FnOnce(&Images<B::Image>) -> Option<&B::Image>,
-    ) -> Result<Option<Lent>, Error> {
-        let lend = |image| backend.lend_image(image);
-        Ok(self.images.as_ref().and_then(of).map(lend).transpose()?)
+        read: impl FnOnce(&B::Image) -> Result<T, antsreg_kernels::Error>,
+    ) -> Result<Option<T>, Error> {
+        Ok(self.images.as_ref().and_then(of).map(read).transpose()?)
     }
 
     /// Copies the warps and the warped images of the registration from the device to main memory.
     fn download(&self, backend: &B, computed: &Computed) -> Result<Computed, Error> {
         let began = Instant::now();
         let warps = self.warps.as_ref().map(|warps| Warps::download(backend, warps, self.stage, self.inverse_warp));
-        let warps = warps.transpose()?;
-        let grids = self.grids.each_ref();
-        let images = self.images.as_ref().map(|images| images.download(backend, grids)).transpose()?;
-        let mut computed = Computed { warps, images, ..computed.clone() };
+        let mut computed = Computed { warps: warps.transpose()?, ..computed.clone() };
         computed.seconds.download = began.elapsed().as_secs_f64();
+        let began = Instant::now();
+        let grids = self.grids.each_ref();
+        computed.images = self.images.as_ref().map(|images| images.download(backend, grids)).transpose()?;
+        computed.seconds.images += began.elapsed().as_secs_f64();
         Ok(computed)
     }
 }
@@ -138,12 +140,10 @@ impl Resident {
         Ok(Resident { computed, kept: OnBackend::Cuda(cuda.clone(), kept) })
     }
 
-    /// The result of the registration without warps and warped images: its transform chains contain only the affine.
-    ///
-    /// # Errors
-    /// The errors of [`Computed::finish`].
-    pub fn outline(&self, sides: [&Side; 2], options: &Options) -> Result<Registration, Error> {
-        self.computed.clone().finish(sides, options)
+    /// The result without the warps and the warped images, which stay on the device: its transform chains contain only
+    /// the affine.
+    pub fn outline(&self) -> Computed {
+        self.computed.clone()
     }
 
     /// Downloads the result, with its warps and images.
@@ -160,7 +160,7 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn warp(&self) -> Result<Option<Lent>, Error> {
-        with_kept!(&self.kept, (backend, kept) => kept.lend_warp(backend))
+        with_kept!(&self.kept, (backend, kept) => kept.read_warp(|warps| warps.lend_warp(backend)))
     }
 
     /// The inverse of the warp, as an array X×Y×Z×3 on the fixed grid, RAS mm; `None` if it was not requested or there
@@ -169,7 +169,7 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn inverse_warp(&self) -> Result<Option<Lent>, Error> {
-        with_kept!(&self.kept, (backend, kept) => kept.lend_inverse_warp(backend))
+        with_kept!(&self.kept, (backend, kept) => kept.read_inverse_warp(|warps| warps.lend_inverse_warp(backend)))
     }
 
     /// The moving image, resampled on the fixed grid; `None` if it was not requested, or if only the CPU can compute
@@ -178,7 +178,7 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn warped(&self) -> Result<Option<Lent>, Error> {
-        with_kept!(&self.kept, (backend, kept) => kept.lend_image(backend, |images| images.warped.as_ref()))
+        with_kept!(&self.kept, (backend, kept) => kept.read_image(|images| images.warped.as_ref(), |image| backend.lend_image(image)))
     }
 
     /// The fixed image, resampled on the moving grid; `None` if it was not requested, or if only the CPU can compute
@@ -187,6 +187,40 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn inverse_warped(&self) -> Result<Option<Lent>, Error> {
-        with_kept!(&self.kept, (backend, kept) => kept.lend_image(backend, |images| images.inverse_warped.as_ref()))
+        with_kept!(&self.kept, (backend, kept) => kept.read_image(|images| images.inverse_warped.as_ref(), |image| backend.lend_image(image)))
+    }
+
+    /// The warp, compressed on the device as files with names in `.nii.gz` store it; `None` without a deformable stage.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn deflated_warp(&self) -> Result<Option<Deflated>, Error> {
+        with_kept!(&self.kept, (backend, kept) => kept.read_warp(|warps| warps.deflate_warp(backend)))
+    }
+
+    /// The inverse of the warp, compressed on the device as files with names in `.nii.gz` store it; `None` if it was
+    /// not requested or there is no deformable stage.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn deflated_inverse_warp(&self) -> Result<Option<Deflated>, Error> {
+        with_kept!(&self.kept, (backend, kept) => kept.read_inverse_warp(|warps| warps.deflate_inverse_warp(backend)))
+    }
+
+    /// The image of [`warped`](Resident::warped), compressed on the device as files with names in `.nii.gz` store it.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn deflated_warped(&self) -> Result<Option<Deflated>, Error> {
+        with_kept!(&self.kept, (backend, kept) => kept.read_image(|images| images.warped.as_ref(), |image| backend.deflate_image(image)))
+    }
+
+    /// The image of [`inverse_warped`](Resident::inverse_warped), compressed on the device as files with names in
+    /// `.nii.gz` store it.
+    ///
+    /// # Errors
+    /// A device that fails.
+    pub fn deflated_inverse_warped(&self) -> Result<Option<Deflated>, Error> {
+        with_kept!(&self.kept, (backend, kept) => kept.read_image(|images| images.inverse_warped.as_ref(), |image| backend.deflate_image(image)))
     }
 }

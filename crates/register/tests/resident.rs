@@ -1,7 +1,8 @@
 //! Tests of images whose voxels are on a device, and of registration results that stay on a device. They must equal
 //! images and results in main memory.
 
-use antsreg_core::{Grid, Volume};
+use antsreg_core::io::Deflated;
+use antsreg_core::{DisplacementField, Grid, Volume};
 use antsreg_kernels::Place;
 use antsreg_register::{Device, Error, Fixed, Image, Options, Preset, Recipe, Side, compute_resident, register};
 use nalgebra::Point3;
@@ -56,7 +57,7 @@ fn results_that_stay_are_the_same_when_they_are_downloaded() {
         [compute_resident(fixed, moving, &options, &device, &mut ()), prepared.compute_resident(moving, &mut ())]
     {
         let resident = resident.expect("they register");
-        let outline = resident.outline([fixed, moving], &options).expect("an outline");
+        let outline = resident.outline().finish([fixed, moving], &options).expect("an outline");
         assert!(outline.warp().is_none() && outline.warped.is_none());
         assert_eq!((outline.affine, &outline.outcomes), (usual.affine, &usual.outcomes));
         let computed = resident.download().expect("it is there");
@@ -69,6 +70,43 @@ fn results_that_stay_are_the_same_when_they_are_downloaded() {
         assert_eq!(warp.strides(), [3, 3 * shape[0], 3 * shape[0] * shape[1], 1]);
         let warped = resident.warped().expect("it is there").expect("it was requested");
         assert_eq!((warped.shape(), warped.strides()), (&shape[..], &[1, shape[0], shape[0] * shape[1]][..]));
+        // Compressed, the results have the bytes of files: each component of the vectors by itself, in LPS.
+        let planes = |warp: Option<&DisplacementField>| {
+            let plane = |axis: usize, factor: f32| warp.unwrap().vectors.iter().map(move |v| factor * v[axis]);
+            Deflated::of(
+                &[(0, -1.0), (1, -1.0), (2, 1.0)]
+                    .map(|(axis, factor)| plane(axis, factor))
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let voxels = |image: Option<&Volume>| Deflated::of(&image.unwrap().voxels);
+        for (deflated, expected) in [
+            (resident.deflated_warp(), planes(found.warp())),
+            (resident.deflated_inverse_warp(), planes(found.inverse_warp())),
+            (resident.deflated_warped(), voxels(found.warped.as_ref())),
+            (resident.deflated_inverse_warped(), voxels(found.inverse_warped.as_ref())),
+        ] {
+            assert_eq!(deflated.expect("it is there"), Some(expected));
+        }
+    }
+}
+
+#[test]
+fn results_that_were_not_requested_are_not_compressed() {
+    let (device, sides) = (Device::cpu(), [volume(0.0), volume(4.0)].map(Side::from));
+    let ([fixed, moving], options) = (sides.each_ref(), options(sides[0].image.volume().expect("in main memory")));
+    let less = Options { inverse_warp: false, images: None, ..options.clone() };
+    let resident = compute_resident(fixed, moving, &less, &device, &mut ()).expect("they register");
+    assert!(resident.deflated_warp().expect("it is there").is_some());
+    let linear = Options { stages: options.stages[..1].to_vec(), images: None, ..options };
+    let affine = compute_resident(fixed, moving, &linear, &device, &mut ()).expect("they register");
+    assert_eq!(affine.deflated_warp().expect("nothing is tried"), None);
+    for resident in [&resident, &affine] {
+        assert_eq!(resident.deflated_inverse_warp().expect("nothing is tried"), None);
+        assert_eq!(resident.deflated_warped().expect("nothing is tried"), None);
+        assert_eq!(resident.deflated_inverse_warped().expect("nothing is tried"), None);
     }
 }
 

@@ -44,7 +44,6 @@ impl WritingArgs {
         let writing = self.writing();
         recipe.images = Some(self.images());
         recipe.inverse_warp = writing.inverse;
-        recipe.deflated = writing.compresses_warps();
     }
 
     /// Returns which warped images a registration has to compute, and their interpolation.

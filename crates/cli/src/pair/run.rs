@@ -5,8 +5,8 @@ use std::path::Path;
 
 use antsreg_console::{CliError, Console, UsageError, advice, command_line::command_line, ending, opening};
 use antsreg_core::overlap::Overlap;
-use antsreg_register::{DeviceChoice, Fitted, Opened, Options, Recipe, compute};
-use antsreg_study::pair::{Context, DeviceMemory, Inputs, Names, Seconds, Written, write};
+use antsreg_register::{DeviceChoice, Fitted, Opened, Options, Recipe};
+use antsreg_study::pair::{Context, DeviceMemory, Inputs, Names, Seconds, Written, compute, write};
 
 use super::job::{Job, Plan};
 use super::profile::Profile;
@@ -41,9 +41,8 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
     show::brains(&job.files, &inputs, console);
     console.watch(|watcher| inputs.find_white_matter(&job.files.fixed, &options, &device, watcher))?;
     show::white_matter(&job.files, &inputs, console);
-    let [fixed, moving] = inputs.sides();
-    let computed = console.watch(|watcher| compute(fixed, moving, &options, &device, watcher));
-    let computed = computed.map_err(|error| inputs.blame(&job.files, error))?;
+    let (computed, ahead) =
+        console.watch(|watcher| compute(&job.files, &names, &inputs, &options, &device, watcher))?;
     let memory = memory.map(|planned| {
         let free = device.memory().ok().flatten().map(|memory| memory.free);
         DeviceMemory {
@@ -65,8 +64,8 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
         device_memory: memory,
         profile: profile.map(serde_json::to_value).transpose().map_err(CliError::Profile)?,
     };
-    let found = computed.finish([fixed, moving], &options)?;
-    let Written { record, overlap, paths } = write(&of, &found, seconds, |_| console.elapsed().as_secs_f64())?;
+    let found = computed.finish(inputs.sides(), &options)?;
+    let Written { record, overlap, paths } = write(&of, &found, ahead, seconds, |_| console.elapsed().as_secs_f64())?;
     for path in paths {
         console.note(format_args!("wrote {}", path.display()));
     }

@@ -85,7 +85,6 @@ fn task(request: &Request) -> Result<Task, CliError> {
         start: Start::CentreOfMass,
         stages: vec![Stage::Linear(stage)],
         inverse_warp: false,
-        deflated: false,
         scores: false,
         images: None,
     };

@@ -6,11 +6,11 @@ use std::time::Instant;
 
 use antsreg_core::report::{Observer, Report};
 use antsreg_pool::{BackgroundThreads, DeviceWorkers, StageThreads, Worker};
-use antsreg_register::{Computed, Description, Options, Progress};
+use antsreg_register::{Computed, Description, Options, Progress, Resident};
 
 use super::{FixedSide, Steps};
 use crate::Error;
-use crate::pair::{Context, FixedInputs, Inputs, Names, PairFiles, Record, Seconds, write_with};
+use crate::pair::{Ahead, Context, FixedInputs, Inputs, Names, PairFiles, Record, Seconds, fetch, write_with};
 
 /// A subject of a batch with its files.
 #[derive(Debug, Clone)]
@@ -81,11 +81,13 @@ struct Passing<T> {
     what: Result<T, Error>,
 }
 
-/// A registered subject: its inputs, the data prepared for it, the result, and the device that computed the result.
+/// A registered subject: its inputs, the data prepared for it, the result, the files that are
+/// written already, and the device that computed the result.
 struct Registered<T> {
     inputs: Inputs,
     prepared: T,
     computed: Computed,
+    ahead: Ahead,
     device: Description,
 }
 
@@ -162,9 +164,14 @@ fn register<S: Steps>(
     let mut observer = Subject { progress, name: &job.name };
     inputs.remove_shading_on(&job.files, worker)?;
     let prepared = steps.prepare(worker, batch.options, fixed, job, &mut inputs, read)?;
-    let computed = worker.register(fixed.target(&inputs), &inputs.moving, &mut observer);
-    let computed = computed.map_err(|error| inputs.blame(&job.files, error))?;
-    Ok(Registered { inputs, prepared, computed, device: worker.description().clone() })
+    let (target, failed) = (fixed.target(&inputs), |error| inputs.blame(&job.files, error));
+    let (computed, ahead) = if worker.is_gpu() {
+        let fetch = |resident: &Resident| Ok(fetch(resident, &job.files, &job.names, &inputs));
+        worker.register_resident(target, &inputs.moving, &mut observer, fetch).map_err(failed)??
+    } else {
+        (worker.register(target, &inputs.moving, &mut observer).map_err(failed)?, Ahead::default())
+    };
+    Ok(Registered { inputs, prepared, computed, ahead, device: worker.description().clone() })
 }
 
 /// Finishes the registration of a subject on the CPU and writes its files.
@@ -175,7 +182,7 @@ fn finish<S: Steps>(
     registered: Registered<S::Prepared>,
     seconds: Seconds,
 ) -> Result<Record, Error> {
-    let Registered { mut inputs, prepared, computed, device } = registered;
+    let Registered { mut inputs, prepared, computed, ahead, device } = registered;
     let mut found = computed.finish(inputs.sides(), batch.options)?;
     let further = steps.finish(job, &mut inputs, &mut found, prepared)?;
     let of = Context {
@@ -189,7 +196,7 @@ fn finish<S: Steps>(
         device_memory: None,
         profile: None,
     };
-    Ok(write_with(&of, &found, seconds, Seconds::sum, further)?.record)
+    Ok(write_with(&of, &found, ahead, seconds, Seconds::sum, further)?.record)
 }
 
 /// Observer of one subject's registration: reports each iteration with the name of the subject.

@@ -134,13 +134,6 @@ pub struct Writing {
     pub composite: bool,
 }
 
-impl Writing {
-    /// Whether the warps are written as compressed files. Composite files are not compressed.
-    pub fn compresses_warps(&self) -> bool {
-        self.format == Format::NiiGz && !self.composite
-    }
-}
-
 impl Default for Writing {
     fn default() -> Writing {
         Writing { format: Format::default(), warped: true, inverse: true, composite: false }
@@ -280,19 +273,5 @@ impl PairFiles {
         let optional = [self.moving_mask.as_ref(), self.labels.moving.as_ref()];
         let images = std::iter::once(&self.moving).chain(self.channels.iter().map(|files| &files.moving));
         images.chain(&self.carried).chain(optional.into_iter().flatten()).map(PathBuf::as_path).collect()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_separate_files_of_compressed_nifti_have_compressed_warps() {
-        let compresses = |format, composite| Writing { format, composite, ..Writing::default() }.compresses_warps();
-        assert!(compresses(Format::NiiGz, false));
-        assert!(
-            !compresses(Format::NiiGz, true) && !compresses(Format::Nii, false) && !compresses(Format::Nii, true)
-        );
     }
 }

@@ -1,6 +1,7 @@
 //! One registration from files to files: reads the inputs, registers the images and writes the results.
 
 mod brains;
+mod compute;
 mod files;
 mod head;
 mod inputs;
@@ -12,6 +13,8 @@ mod volumes;
 mod white;
 mod write;
 
+pub(crate) use compute::fetch;
+pub use compute::{Ahead, compute};
 pub use files::{ChannelFiles, Format, Labels, Names, PairFiles, StartFile, Writing};
 pub use head::{CarriedRecord, HeadRecord};
 pub use inputs::{FixedInputs, Inputs};

@@ -398,9 +398,9 @@ pub struct Seconds {
 
 impl Seconds {
     /// Adds the times of a registration to this record: the time of each stage to the linear or the deformable stages,
-    /// and the times of warping images and of compressing warps to the outputs.
+    /// and the time of warping images to the outputs.
     pub fn add(&mut self, found: &Registration) {
-        let register::Seconds { stages, download, compression, images } = &found.seconds;
+        let register::Seconds { stages, download, images } = &found.seconds;
         for (outcome, seconds) in found.outcomes.iter().zip(stages) {
             let part = match outcome {
                 register::StageOutcome::Linear(_) => &mut self.linear,
@@ -411,7 +411,7 @@ impl Seconds {
         if let Some(syn) = &mut self.syn {
             *syn += download;
         }
-        self.outputs += images + compression;
+        self.outputs += images;
     }
 
     /// The sum of the times of reading the inputs, of the stages, and of writing the outputs.

@@ -9,6 +9,7 @@ use antsreg_core::io::{itk, nifti};
 use antsreg_core::overlap::Overlap;
 use antsreg_register::{Description, Options, Registration};
 
+use super::compute::Ahead;
 use super::files::{Names, PairFiles};
 use super::head::HeadRecord;
 use super::inputs::Inputs;
@@ -68,18 +69,19 @@ pub struct Further<'a> {
     pub warnings: Vec<String>,
 }
 
-/// Writes all outputs of a registration. The files appear together at the end. `seconds` are the times before the
-/// registration; `total` computes the total time from the times of all parts.
+/// Writes all outputs of a registration that are not written ahead already. The files appear together at the end.
+/// `seconds` are the times before the registration; `total` computes the total time from the times of all parts.
 ///
 /// # Errors
 /// A file that cannot be written.
 pub fn write(
     of: &Context,
     found: &Registration,
+    ahead: Ahead,
     seconds: Seconds,
     total: impl FnOnce(&Seconds) -> f64,
 ) -> Result<Written, Error> {
-    write_with(of, found, seconds, total, Further::default())
+    write_with(of, found, ahead, seconds, total, Further::default())
 }
 
 /// Writes all outputs of a registration as [`write()`] does, and the additional files in `further`. All files appear
@@ -90,6 +92,7 @@ pub fn write(
 pub fn write_with(
     of: &Context,
     found: &Registration,
+    ahead: Ahead,
     mut seconds: Seconds,
     total: impl FnOnce(&Seconds) -> f64,
     further: Further,
@@ -97,7 +100,7 @@ pub fn write_with(
     let Further { files, head, warnings } = further;
     seconds.add(found);
     let began = Instant::now();
-    let mut outputs = Outputs::new();
+    let Ahead { mut outputs, seconds: of_compression } = ahead;
     // The pictures for the HTML page of the registration are drawn on threads that are idle while the output files are
     // compressed.
     let (pictures, volumes) = rayon::join(
@@ -107,15 +110,16 @@ pub fn write_with(
     volumes?;
     let pictures = pictures?;
     let overlap = overlap::write(of.files, of.names, of.inputs, &found.forward, &mut outputs)?;
-    seconds.outputs += began.elapsed().as_secs_f64();
+    outputs.wait()?;
+    seconds.outputs += of_compression + began.elapsed().as_secs_f64();
     seconds.total = total(&seconds);
     let of_all = record(of, found, overlap.as_ref(), seconds);
-    let mut record = Record { files_written: written(&outputs)?, head, ..of_all };
+    let mut record = Record { files_written: written(&mut outputs)?, head, ..of_all };
     record.warnings.splice(..0, warnings);
     if let (Some(name), Some(pictures)) = (&of.names.report, &pictures) {
         let html = page::page(&record, found, pictures)?;
         outputs.write(name, |path| Ok::<_, Error>(write_file(path, html.as_bytes())?))?;
-        record.files_written = written(&outputs)?;
+        record.files_written = written(&mut outputs)?;
     }
     outputs.write(&of.names.record, |path| {
         let json =
@@ -137,7 +141,7 @@ pub fn write_report(of: &Context, found: &Registration, seconds: Seconds, path: 
 }
 
 /// The output files of the registration written so far, with their sizes.
-fn written(outputs: &Outputs) -> Result<Vec<WrittenFile>, Error> {
+fn written(outputs: &mut Outputs) -> Result<Vec<WrittenFile>, Error> {
     let files = outputs.written()?;
     Ok(files.into_iter().map(|(path, bytes)| WrittenFile { path, bytes }).collect())
 }
@@ -172,36 +176,19 @@ fn write_volumes<'a>(
             all.push((name, Box::new(move |path| Ok(itk::write_composite(path, chain, centre, dimensions)?))));
         }
     }
-    let deflated = &found.deflated;
-    for (name, field, deflated) in [
-        (&names.warp, found.warp(), &deflated.warp),
-        (&names.inverse_warp, found.inverse_warp(), &deflated.inverse_warp),
-    ] {
+    for (name, field) in [(&names.warp, found.warp()), (&names.inverse_warp, found.inverse_warp())] {
         if let (Some(name), Some(field)) = (name, field) {
-            all.push((
-                name,
-                Box::new(move |path| match deflated {
-                    Some(deflated) => Ok(itk::write_deflated_warp(path, &field.grid, deflated)?),
-                    None => Ok(itk::write_warp(path, field)?),
-                }),
-            ));
+            all.push((name, Box::new(move |path| Ok(itk::write_warp(path, field)?))));
         }
     }
-    for (name, image, deflated, head) in [
-        (&names.warped, &found.warped, &deflated.warped, &heads[0]),
-        (&names.inverse_warped, &found.inverse_warped, &deflated.inverse_warped, &heads[1]),
-    ] {
+    for (name, image, head) in
+        [(&names.warped, &found.warped, &heads[0]), (&names.inverse_warped, &found.inverse_warped, &heads[1])]
+    {
         if let (Some(name), Some(image)) = (name, head.as_ref().or(image.as_ref())) {
-            let deflated = deflated.as_ref().filter(|_| head.is_none());
-            all.push((
-                name,
-                Box::new(move |path| match deflated {
-                    Some(deflated) => Ok(nifti::write_deflated_volume(path, &image.grid, deflated)?),
-                    None => Ok(nifti::write_volume(path, image)?),
-                }),
-            ));
+            all.push((name, Box::new(move |path| Ok(nifti::write_volume(path, image)?))));
         }
     }
+    all.retain(|(name, _)| !outputs.contains(name));
     let (names, writings): (Vec<PathBuf>, Vec<_>) = further.into_iter().unzip();
     all.extend(names.iter().map(PathBuf::as_path).zip(writings));
     outputs.write_all(all)

@@ -114,7 +114,6 @@ fn register(
             start: start.map_or(Start::CentreOfMass, Start::Transform),
             stages: vec![Stage::Linear(options.clone())],
             inverse_warp: false,
-            deflated: false,
             scores: false,
             images: None,
         };

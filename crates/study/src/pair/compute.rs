@@ -1,0 +1,188 @@
+//! Computes a registration on a device, and writes the files that a GPU has compressed while it fetches the rest of the
+//! result.
+
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use antsreg_core::Grid;
+use antsreg_core::io::outputs::Outputs;
+use antsreg_core::io::{self, Deflated, itk, nifti};
+use antsreg_register::{self as register, Computed, Device, Options, Progress, Resident, Side};
+
+use super::files::{Format, Names, PairFiles};
+use super::inputs::Inputs;
+use crate::Error;
+
+/// Output files of a registration that are written while the rest of its result is computed.
+#[derive(Debug, Default)]
+pub struct Ahead {
+    /// The set of output files, to which all other files of the registration are added.
+    pub(super) outputs: Outputs,
+    /// Time of compressing on a GPU, s.
+    pub(super) seconds: f64,
+}
+
+/// Runs the part of a registration that needs the device.
+///
+/// # Errors
+/// The errors of [`antsreg_register::register`]; a file that cannot be written.
+pub fn compute(
+    files: &PairFiles,
+    names: &Names,
+    inputs: &Inputs,
+    options: &Options,
+    device: &Device,
+    progress: &mut dyn Progress,
+) -> Result<(Computed, Ahead), Error> {
+    let ([fixed, moving], failed) = (inputs.sides(), |error| inputs.blame(files, error));
+    if device.is_gpu() {
+        let resident = register::compute_resident(fixed, moving, options, device, progress).map_err(failed)?;
+        return fetch(&resident, files, names, inputs);
+    }
+    let computed = register::compute(fixed, moving, options, device, progress).map_err(failed)?;
+    Ok((computed, Ahead::default()))
+}
+
+/// Fetches the result of a registration from a GPU. The GPU first compresses the warps and images of files with names in
+/// `.nii.gz`, and these files are written in the background. Then the warps and images are copied to main memory, unless
+/// nothing else is made of them.
+///
+/// # Errors
+/// A device that fails; a file that cannot be written.
+pub(crate) fn fetch(
+    resident: &Resident,
+    files: &PairFiles,
+    names: &Names,
+    inputs: &Inputs,
+) -> Result<(Computed, Ahead), Error> {
+    let mut ahead = Ahead::default();
+    if files.writing.format == Format::NiiGz {
+        let began = Instant::now();
+        let [fixed, moving] = inputs.sides().map(Side::grid);
+        // If the brain of a head was registered, the file shows the head, which is resampled later.
+        let [of_fixed, of_moving] = inputs.skulls.each_ref().map(Option::is_none);
+        ahead.write(&names.warp, fixed, || resident.deflated_warp(), WARP)?;
+        ahead.write(&names.inverse_warp, fixed, || resident.deflated_inverse_warp(), WARP)?;
+        if of_moving {
+            ahead.write(&names.warped, fixed, || resident.deflated_warped(), IMAGE)?;
+        }
+        if of_fixed {
+            ahead.write(&names.inverse_warped, moving, || resident.deflated_inverse_warped(), IMAGE)?;
+        }
+        ahead.seconds = began.elapsed().as_secs_f64();
+    }
+    let computed = if ahead.is_all(names) { resident.outline() } else { resident.download()? };
+    Ok((computed, ahead))
+}
+
+/// A function that writes a file of a result on a grid.
+type Write = fn(&Path, &Grid, &Deflated) -> Result<(), io::Error>;
+
+const WARP: Write = |path, grid, deflated| itk::write_deflated_warp(path, grid, deflated);
+const IMAGE: Write = |path, grid, deflated| nifti::write_deflated_volume(path, grid, deflated);
+
+impl Ahead {
+    /// Whether these are all files for which the warps and the warped images are needed.
+    fn is_all(&self, names: &Names) -> bool {
+        let Names { warp, inverse_warp, composite, inverse_composite, warped, inverse_warped, .. } = names;
+        let volumes = [warp, inverse_warp, composite, inverse_composite, warped, inverse_warped, &names.labels];
+        let others = names.report.is_some() || !names.further.is_empty();
+        !others && volumes.into_iter().flatten().all(|name| self.outputs.contains(name))
+    }
+
+    /// Compresses a result and begins to write its file, if the file is wanted and there is such a result.
+    fn write(
+        &mut self,
+        name: &Option<PathBuf>,
+        grid: &Grid,
+        compress: impl FnOnce() -> Result<Option<Deflated>, register::Error>,
+        write: Write,
+    ) -> Result<(), Error> {
+        if let Some(name) = name
+            && let Some(deflated) = compress()?
+        {
+            let grid = grid.clone();
+            self.outputs.write_in_background(name, move |path| write(path, &grid, &deflated))?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use antsreg_core::Volume;
+    use antsreg_register::{Preset, Recipe, compute_resident};
+
+    use super::*;
+    use crate::bias::Corrected;
+    use crate::pair::{Labels, StartFile, Writing};
+    use crate::skulls::BrainChoice;
+
+    /// Writes a test image: a ball, shifted along x by some voxels.
+    fn write_image(path: &Path, shift: f32) {
+        let grid = Grid::axis_aligned([20, 18, 16], [3.0; 3]);
+        let value = |n: usize| {
+            let at = [n % 20, n / 20 % 18, n / 360].map(|at| at as f32);
+            let from = [at[0] - 9.5 - shift, at[1] - 8.5, at[2] - 7.5];
+            (60.0 - from.iter().map(|d| d * d).sum::<f32>()).max(0.0) + at[1]
+        };
+        let image = Volume { voxels: (0..grid.len()).map(value).collect(), grid };
+        nifti::write_volume(path, &image).expect("written");
+    }
+
+    #[test]
+    fn compressed_files_are_written_ahead() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let files = |writing, report| PairFiles {
+            fixed: at("fixed.nii"),
+            moving: at("moving.nii"),
+            channels: Vec::new(),
+            fixed_mask: None,
+            white_matter: None,
+            moving_mask: None,
+            carried: Vec::new(),
+            bias: Corrected::None,
+            labels: Labels::default(),
+            start: StartFile::CentreOfMass,
+            brain: BrainChoice::None,
+            prefix: at("").display().to_string(),
+            writing,
+            report,
+        };
+        write_image(&at("fixed.nii"), 0.0);
+        write_image(&at("moving.nii"), 1.5);
+        let inputs = Inputs::read(&files(Writing::default(), None)).expect("images");
+        let options = Recipe::new(Preset::Fast).options(inputs.fixed.side.grid().shape).expect("options");
+        let [fixed, moving] = inputs.sides();
+        let resident = compute_resident(fixed, moving, &options, &Device::cpu(), &mut ()).expect("they register");
+        let fetched = |writing, report| {
+            let files = files(writing, report);
+            let (computed, ahead) = fetch(&resident, &files, &Names::new(&files, true), &inputs).expect("fetched");
+            let found = computed.finish(inputs.sides(), &options).expect("finished");
+            (found, ahead.outputs.commit().expect("written"))
+        };
+        let (found, paths) = fetched(Writing::default(), Some(at("page.html")));
+        let names = ["1Warp.nii.gz", "1InverseWarp.nii.gz", "Warped.nii.gz", "InverseWarped.nii.gz"].map(at);
+        assert_eq!(paths, names);
+        for (path, warp) in paths[..2].iter().zip([found.warp(), found.inverse_warp()]) {
+            let read = itk::read_warp(path).expect("it can be read");
+            assert!(Some(&read.vectors) == warp.map(|warp| &warp.vectors), "{}", path.display());
+        }
+        for (path, image) in paths[2..].iter().zip([&found.warped, &found.inverse_warped]) {
+            let read = nifti::read_volume(path).expect("it can be read");
+            assert!(Some(&read.voxels) == image.as_ref().map(|image| &image.voxels), "{}", path.display());
+        }
+        // Without a page, nothing else is made of the warps and images, so they are not copied.
+        let (outline, paths) = fetched(Writing::default(), None);
+        assert_eq!(paths, names);
+        assert!(outline.warp().is_none() && outline.warped.is_none());
+        assert_eq!((outline.similarity, outline.scores), (found.similarity, found.scores));
+        // Composite files are not compressed, and need the warps in main memory.
+        let (found, paths) = fetched(Writing { composite: true, ..Writing::default() }, None);
+        assert_eq!(paths, names[2..]);
+        assert!(found.warp().is_some() && found.inverse_warp().is_some());
+        let (found, paths) = fetched(Writing { format: Format::Nii, ..Writing::default() }, None);
+        assert!(paths.is_empty() && found.warp().is_some() && found.warped.is_some());
+    }
+}
