@@ -77,20 +77,44 @@ fn files_in_the_background_appear_with_the_others() {
     let at = |name: &str| folder.path().join(name);
     let mut outputs = Outputs::new();
     let (go, wait) = std::sync::mpsc::channel();
-    let late = move |path: &Path| {
+    let late = move |to: io::Target| {
         wait.recv().expect("the other file is written");
-        write_file(path, b"late")
+        io::nifti::write_volume(to, &volume())
     };
-    outputs.write_in_background(&at("late.txt"), late).unwrap();
+    outputs.write_in_background(&at("late.nii"), late).unwrap();
     outputs.write(&at("soon.txt"), |path| write_file(path, b"soon")).unwrap();
-    assert!(outputs.contains(&at("late.txt")) && outputs.contains(&at("soon.txt")));
+    assert!(outputs.contains(&at("late.nii")) && outputs.contains(&at("soon.txt")));
     assert!(!outputs.contains(&at("never.txt")));
     go.send(()).unwrap();
-    assert_eq!(outputs.written().unwrap(), [(at("late.txt"), 4), (at("soon.txt"), 4)]);
-    assert!(!at("late.txt").exists());
+    assert_eq!(outputs.written().unwrap(), [(at("late.nii"), 352 + 4 * 60), (at("soon.txt"), 4)]);
+    assert!(!at("late.nii").exists());
     outputs.commit().unwrap();
-    assert_eq!(std::fs::read(at("late.txt")).unwrap(), b"late");
-    assert_eq!(names(folder.path()), ["late.txt", "soon.txt"]);
+    assert_eq!(io::nifti::read_volume(&at("late.nii")).unwrap(), volume());
+    assert_eq!(names(folder.path()), ["late.nii", "soon.txt"]);
+}
+
+#[test]
+fn reserved_space_does_not_show() {
+    let _alone = alone();
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let mut outputs = Outputs::new();
+    for (name, bytes) in [("more.nii", 100_000), ("less.nii", 400), ("never.nii", 5000)] {
+        outputs.reserve(&at(name), bytes).unwrap();
+    }
+    for name in ["more.nii", "less.nii"] {
+        outputs.write_in_background(&at(name), |to| io::nifti::write_volume(to, &volume())).unwrap();
+    }
+    assert_eq!(outputs.written().unwrap(), [(at("more.nii"), 592), (at("less.nii"), 592)]);
+    outputs.commit().unwrap();
+    assert_eq!(names(folder.path()), ["less.nii", "more.nii"]);
+    for name in ["more.nii", "less.nii"] {
+        assert_eq!(io::nifti::read_volume(&at(name)).unwrap(), volume());
+    }
+    let mut outputs = Outputs::new();
+    outputs.reserve(&at("given-up.nii"), 5000).unwrap();
+    drop(outputs);
+    assert_eq!(names(folder.path()), ["less.nii", "more.nii"]);
 }
 
 #[test]
@@ -100,8 +124,7 @@ fn a_file_that_fails_in_the_background_fails_the_set() {
     let target = folder.path().join("image.wrong");
     let failing = || {
         let mut outputs = Outputs::new();
-        let write = |path: &Path| io::nifti::write_volume(path, &volume());
-        outputs.write_in_background(&target, write).unwrap();
+        outputs.write_in_background(&target, |to| io::nifti::write_volume(to, &volume())).unwrap();
         outputs.write(&folder.path().join("a.txt"), |path| write_file(path, b"a")).unwrap();
         outputs
     };

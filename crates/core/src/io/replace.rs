@@ -10,8 +10,8 @@ pub(super) fn replace<'a>(
     to: impl Into<Target<'a>>,
     write: impl FnOnce(&mut Heard) -> std::io::Result<()>,
 ) -> Result<(), Error> {
-    let Target { path, listener } = to.into();
-    write_with(path, |file| write(&mut Heard { file, listener })).map_err(|error| match error.kind {
+    let Target { path, listener, reserved } = to.into();
+    write_with(path, reserved, |file| write(&mut Heard { file, listener })).map_err(|error| match error.kind {
         OutputErrorKind::NoFolder => Error::new(path, ErrorKind::MissingFolder),
         OutputErrorKind::Write(source) => Error::new(path, source),
         _ => error.into(),

@@ -4,34 +4,41 @@ use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use super::outputs::Reserved;
 use crate::failpoint::{self, Operation};
 
 /// A function that receives the bytes of a file in order, after they were written. It returns a buffer for the next
 /// bytes.
 pub type Listener<'a> = &'a mut (dyn FnMut(Vec<u8>) -> Vec<u8> + Send);
 
-/// A file to be written: its path, with an optional listener.
+/// A file to be written: its path, with an optional listener, and the space that is reserved for it.
 pub struct Target<'a> {
     pub(super) path: &'a Path,
     pub(super) listener: Option<Listener<'a>>,
+    pub(super) reserved: Option<Reserved>,
 }
 
 impl<'a> From<&'a Path> for Target<'a> {
     fn from(path: &'a Path) -> Target<'a> {
-        Target { path, listener: None }
+        Target { path, listener: None, reserved: None }
     }
 }
 
 impl<'a> From<&'a PathBuf> for Target<'a> {
     fn from(path: &'a PathBuf) -> Target<'a> {
-        Target { path, listener: None }
+        Target { path, listener: None, reserved: None }
     }
 }
 
 impl<'a> Target<'a> {
     /// Describes a file to be written at `path`, whose bytes are also passed to a function (the listener).
     pub fn heard(path: &'a Path, listener: Listener<'a>) -> Target<'a> {
-        Target { path, listener: Some(listener) }
+        Target { path, listener: Some(listener), reserved: None }
+    }
+
+    /// Describes a file to be written at `path`, for which space may be reserved already.
+    pub(super) fn with_space(path: &'a Path, reserved: Option<Reserved>) -> Target<'a> {
+        Target { path, listener: None, reserved }
     }
 }
 

@@ -166,7 +166,7 @@ fn register<S: Steps>(
     let prepared = steps.prepare(worker, batch.options, fixed, job, &mut inputs, read)?;
     let (target, failed) = (fixed.target(&inputs), |error| inputs.blame(&job.files, error));
     let (computed, ahead) = if worker.is_gpu() {
-        let fetch = |resident: &Resident| Ok(fetch(resident, &job.files, &job.names, &inputs));
+        let fetch = |resident: &Resident| Ok(fetch(resident, &job.files, &job.names, &inputs, Ahead::default()));
         worker.register_resident(target, &inputs.moving, &mut observer, fetch).map_err(failed)??
     } else {
         (worker.register(target, &inputs.moving, &mut observer).map_err(failed)?, Ahead::default())

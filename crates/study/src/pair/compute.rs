@@ -1,17 +1,20 @@
 //! Computes a registration on a device, and writes the files that a GPU has compressed while it fetches the rest of the
 //! result.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use antsreg_core::Grid;
 use antsreg_core::io::outputs::Outputs;
-use antsreg_core::io::{self, Deflated, itk, nifti};
+use antsreg_core::io::{self, Deflated, Target, itk, nifti};
 use antsreg_register::{self as register, Computed, Device, Options, Progress, Resident, Side};
 
 use super::files::{Format, Names, PairFiles};
 use super::inputs::Inputs;
 use crate::Error;
+
+/// Usual size of a compressed warp, divided by its size without compression. Warps that are not rounded are larger.
+const SHARE: f64 = 0.6;
 
 /// Output files of a registration that are written while the rest of its result is computed.
 #[derive(Debug, Default)]
@@ -36,8 +39,12 @@ pub fn compute(
 ) -> Result<(Computed, Ahead), Error> {
     let ([fixed, moving], failed) = (inputs.sides(), |error| inputs.blame(files, error));
     if device.is_gpu() {
+        let mut ahead = Ahead::default();
+        if compresses(files) {
+            ahead.reserve(names, fixed.grid())?;
+        }
         let resident = register::compute_resident(fixed, moving, options, device, progress).map_err(failed)?;
-        return fetch(&resident, files, names, inputs);
+        return fetch(&resident, files, names, inputs, ahead);
     }
     let computed = register::compute(fixed, moving, options, device, progress).map_err(failed)?;
     Ok((computed, Ahead::default()))
@@ -54,9 +61,9 @@ pub(crate) fn fetch(
     files: &PairFiles,
     names: &Names,
     inputs: &Inputs,
+    mut ahead: Ahead,
 ) -> Result<(Computed, Ahead), Error> {
-    let mut ahead = Ahead::default();
-    if files.writing.format == Format::NiiGz {
+    if compresses(files) {
         let began = Instant::now();
         let [fixed, moving] = inputs.sides().map(Side::grid);
         // If the brain of a head was registered, the file shows the head, which is resampled later.
@@ -75,11 +82,16 @@ pub(crate) fn fetch(
     Ok((computed, ahead))
 }
 
-/// A function that writes a file of a result on a grid.
-type Write = fn(&Path, &Grid, &Deflated) -> Result<(), io::Error>;
+/// Whether warps and images are written as compressed files.
+fn compresses(files: &PairFiles) -> bool {
+    files.writing.format == Format::NiiGz
+}
 
-const WARP: Write = |path, grid, deflated| itk::write_deflated_warp(path, grid, deflated);
-const IMAGE: Write = |path, grid, deflated| nifti::write_deflated_volume(path, grid, deflated);
+/// A function that writes a file of a result on a grid.
+type Write = fn(Target, &Grid, &Deflated) -> Result<(), io::Error>;
+
+const WARP: Write = |to, grid, deflated| itk::write_deflated_warp(to, grid, deflated);
+const IMAGE: Write = |to, grid, deflated| nifti::write_deflated_volume(to, grid, deflated);
 
 impl Ahead {
     /// Whether these are all files for which the warps and the warped images are needed.
@@ -88,6 +100,14 @@ impl Ahead {
         let volumes = [warp, inverse_warp, composite, inverse_composite, warped, inverse_warped, &names.labels];
         let others = names.report.is_some() || !names.further.is_empty();
         !others && volumes.into_iter().flatten().all(|name| self.outputs.contains(name))
+    }
+
+    /// Reserves space for the files of the warps. A new file in memory waits longer for its pages than for its bytes.
+    fn reserve(&mut self, names: &Names, grid: &Grid) -> Result<(), Error> {
+        for name in [&names.warp, &names.inverse_warp].into_iter().flatten() {
+            self.outputs.reserve(name, (SHARE * (size_of::<[f32; 3]>() * grid.len()) as f64) as u64)?;
+        }
+        Ok(())
     }
 
     /// Compresses a result and begins to write its file, if the file is wanted and there is such a result.
@@ -102,7 +122,7 @@ impl Ahead {
             && let Some(deflated) = compress()?
         {
             let grid = grid.clone();
-            self.outputs.write_in_background(name, move |path| write(path, &grid, &deflated))?;
+            self.outputs.write_in_background(name, move |to| write(to, &grid, &deflated))?;
         }
         Ok(())
     }
@@ -110,6 +130,8 @@ impl Ahead {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use antsreg_core::Volume;
     use antsreg_register::{Preset, Recipe, compute_resident};
 
@@ -158,7 +180,10 @@ mod tests {
         let resident = compute_resident(fixed, moving, &options, &Device::cpu(), &mut ()).expect("they register");
         let fetched = |writing, report| {
             let files = files(writing, report);
-            let (computed, ahead) = fetch(&resident, &files, &Names::new(&files, true), &inputs).expect("fetched");
+            let names = Names::new(&files, true);
+            let mut ahead = Ahead::default();
+            ahead.reserve(&names, fixed.grid()).expect("space");
+            let (computed, ahead) = fetch(&resident, &files, &names, &inputs, ahead).expect("fetched");
             let found = computed.finish(inputs.sides(), &options).expect("finished");
             (found, ahead.outputs.commit().expect("written"))
         };

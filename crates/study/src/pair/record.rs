@@ -74,7 +74,7 @@ pub struct Record {
     /// The output files with their sizes, without the JSON file of this record.
     pub files_written: Vec<WrittenFile>,
     /// The displacements of the warps are rounded to multiples of this step, mm; `None` if rounding was turned off,
-    /// or if it would fold a warp.
+    /// or if any rounding would fold a warp.
     #[serde(default)]
     pub displacements_rounded_to_mm: Option<f64>,
     /// The brains that were extracted from the fixed and the moving image, and registered instead of the whole heads.

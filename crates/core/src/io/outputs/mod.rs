@@ -8,6 +8,7 @@ mod check;
 mod error;
 mod set;
 mod single;
+mod space;
 mod temporary;
 
 pub use check::{check, check_name, make_folder, protect};
@@ -15,4 +16,5 @@ pub use error::{NamesPath, OutputError, OutputErrorKind};
 pub use set::{Outputs, Writing};
 pub use single::write_file;
 pub(super) use single::write_with;
+pub use space::Reserved;
 pub use temporary::{CommitsStopped, remove_unfinished, stop_commits};

@@ -6,8 +6,10 @@ use std::thread::{Builder, JoinHandle};
 
 use rayon::prelude::*;
 
+use super::super::Target;
 use super::check::{check_target, folder_error};
 use super::error::{NamesPath, OutputError, OutputErrorKind};
+use super::space::Reserved;
 use super::temporary::{Temporary, give_names};
 
 /// A function that writes a file at the given path.
@@ -32,12 +34,14 @@ pub type Writing<'a, E> = Box<dyn FnOnce(&Path) -> Result<(), E> + Send + 'a>;
 /// ```
 #[derive(Debug, Default)]
 pub struct Outputs {
-    /// Threads that write files in the background. They come first, so that they end before the folders are removed.
-    background: Background,
     /// Each folder that gets outputs, with the hidden temporary folder created in it.
     folders: Vec<(PathBuf, Temporary)>,
     /// Temporary path and final path of each file of the set.
     files: Vec<(PathBuf, PathBuf)>,
+    /// Threads of which each writes a file in the background.
+    background: Vec<JoinHandle<Result<(), OutputError>>>,
+    /// Threads of which each reserves space for a file, with the final path of the file.
+    reserved: Vec<(PathBuf, JoinHandle<std::io::Result<Reserved>>)>,
 }
 
 impl Outputs {
@@ -74,6 +78,18 @@ impl Outputs {
         written.collect::<Vec<_>>().into_iter().collect()
     }
 
+    /// Reserves space for an output of about `bytes` bytes, on a thread of its own, while its contents are computed.
+    /// [`Outputs::write_in_background`] uses this space.
+    ///
+    /// # Errors
+    /// If `target` cannot be the name of an output, or no thread can be started.
+    pub fn reserve(&mut self, target: &Path, bytes: u64) -> Result<(), OutputError> {
+        let folder = self.hidden_folder(target)?;
+        let thread = self.spawn(target, move || Reserved::in_folder(&folder, bytes))?;
+        self.reserved.push((target.to_owned(), thread));
+        Ok(())
+    }
+
     /// Writes an output as [`Outputs::write`] does, on a thread of its own. [`Outputs::wait`] waits for this thread.
     ///
     /// # Errors
@@ -81,13 +97,28 @@ impl Outputs {
     pub fn write_in_background<E: Into<OutputError> + NamesPath>(
         &mut self,
         target: &Path,
-        write: impl FnOnce(&Path) -> Result<(), E> + Send + 'static,
+        write: impl FnOnce(Target) -> Result<(), E> + Send + 'static,
     ) -> Result<(), OutputError> {
         let (path, about) = (self.begin(target)?, target.to_owned());
-        let thread = Builder::new().spawn(move || write(&path).map_err(|error| error.about(&about).into()));
-        let wrap = |source| OutputError::new(target, OutputErrorKind::Write(source));
-        self.background.0.push(thread.map_err(wrap)?);
+        let at = self.reserved.iter().position(|(of, _)| of == target);
+        let space = at.map(|at| self.reserved.swap_remove(at).1);
+        let work = move || {
+            // A file that could not be made ahead is made now, or now gives the error.
+            let space = space.and_then(|thread| thread.join().ok()?.ok());
+            write(Target::with_space(&path, space)).map_err(|error| error.about(&about).into())
+        };
+        let thread = self.spawn(target, work)?;
+        self.background.push(thread);
         Ok(())
+    }
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        target: &Path,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<JoinHandle<T>, OutputError> {
+        let wrap = |source| OutputError::new(target, OutputErrorKind::Write(source));
+        Builder::new().spawn(work).map_err(wrap)
     }
 
     /// Waits for the files that are written in the background.
@@ -95,7 +126,9 @@ impl Outputs {
     /// # Errors
     /// A file that cannot be written. If several files fail, the error of the first file is returned.
     pub fn wait(&mut self) -> Result<(), OutputError> {
-        self.background.join()
+        let panics = |panic| resume_unwind(panic);
+        let joined = self.background.drain(..).map(|thread| thread.join().unwrap_or_else(panics));
+        joined.collect::<Vec<_>>().into_iter().collect()
     }
 
     /// Whether `target` is an output of this set, complete or not.
@@ -105,18 +138,20 @@ impl Outputs {
 
     /// Makes the temporary path at which the output `target` is written.
     fn begin(&mut self, target: &Path) -> Result<PathBuf, OutputError> {
-        let folder = check_target(target)?;
-        let hidden = match self.folders.iter().find(|(known, _)| known == folder) {
-            Some((_, hidden)) => hidden.path().to_owned(),
-            None => {
-                let hidden = Temporary::folder_in(folder).map_err(|source| folder_error(folder, source))?;
-                let path = hidden.path().to_owned();
-                self.folders.push((folder.to_owned(), hidden));
-                path
-            }
-        };
-        let path = hidden.join(target.file_name().unwrap_or_default());
+        let path = self.hidden_folder(target)?.join(target.file_name().unwrap_or_default());
         self.files.push((path.clone(), target.to_owned()));
+        Ok(path)
+    }
+
+    /// The hidden folder beside the output `target`.
+    fn hidden_folder(&mut self, target: &Path) -> Result<PathBuf, OutputError> {
+        let folder = check_target(target)?;
+        if let Some((_, hidden)) = self.folders.iter().find(|(known, _)| known == folder) {
+            return Ok(hidden.path().to_owned());
+        }
+        let hidden = Temporary::folder_in(folder).map_err(|source| folder_error(folder, source))?;
+        let path = hidden.path().to_owned();
+        self.folders.push((folder.to_owned(), hidden));
         Ok(path)
     }
 
@@ -146,22 +181,11 @@ impl Outputs {
     }
 }
 
-/// Threads of which each writes one file.
-#[derive(Debug, Default)]
-struct Background(Vec<JoinHandle<Result<(), OutputError>>>);
-
-impl Background {
-    /// Waits for all threads. Returns the error of the first that failed.
-    fn join(&mut self) -> Result<(), OutputError> {
-        let joined = self.0.drain(..).map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
-        joined.collect::<Vec<_>>().into_iter().collect()
-    }
-}
-
-/// Waits for the threads, so that none of them writes into a folder that is removed.
-impl Drop for Background {
+/// Waits for the threads, so that none of them writes into a folder that is removed. Errors are of no use then: the set
+/// of files was given up.
+impl Drop for Outputs {
     fn drop(&mut self) {
-        // An error of a file that nobody has waited for is of no use: the set of files was given up.
-        self.0.drain(..).for_each(|thread| drop(thread.join()));
+        self.background.drain(..).for_each(|thread| drop(thread.join()));
+        self.reserved.drain(..).for_each(|(_, thread)| drop(thread.join()));
     }
 }
