@@ -50,8 +50,8 @@ pub struct Options {
     /// axes of the fixed grid are those of the world, the warps are exactly 0 in a component of weight 0.
     pub restrict: [f64; 3],
     /// Whether the displacements of the result keep their full precision. Otherwise they are rounded to multiples of
-    /// [`step_mm`](Options::step_mm), unless rounding would fold a warp. Compressed files of rounded displacements are
-    /// little more than half as large.
+    /// [`step_mm`](Options::step_mm), or of a quarter or a sixteenth of it if rounding would fold a warp. Compressed
+    /// files of rounded displacements are little more than half as large.
     pub exact: bool,
     /// The resolution levels of the deformable stage, coarse to fine; at least one.
     pub levels: Vec<Level>,

@@ -14,6 +14,9 @@ use crate::Error;
 /// The displacements of a warp may be rounded only if the Jacobian determinants at all corners of the grid's cells are
 /// at least this. The value is larger than the rounding error of a determinant of zero in single precision.
 const SMALLEST_ROUNDED: f64 = 1e-4;
+/// Steps to which displacements are rounded, as parts of the usual step, coarse to fine. All are powers of two. At 0.5 mm
+/// a few almost flat cells fold by the usual step, for which the whole warps would stay as they are.
+const PARTS: [f32; 3] = [1.0, 1.0 / 4.0, 1.0 / 16.0];
 
 /// The result of the deformable stage. Both displacement fields lie on the fixed grid, RAS mm.
 #[derive(Debug, Clone, PartialEq)]
@@ -127,8 +130,20 @@ impl<B: Backend> Warps<B> {
         Ok(self.grid.voxel_to_world().matrix.cast())
     }
 
-    /// Rounds both warps to multiples of `step_mm`, unless a cell of either warp would fold.
+    /// Rounds both warps to multiples of `step_mm` or, if a cell of either warp would fold, of the first of some finer
+    /// steps for which none folds. If there is no such step, the warps are not rounded.
     pub(crate) fn round(&mut self, backend: &B, step_mm: f32) -> Result<(), Error> {
+        for part in PARTS {
+            if self.round_to(backend, part * step_mm)? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Rounds both warps to multiples of `step_mm`, unless a cell of either warp would fold. Returns whether they are
+    /// rounded.
+    fn round_to(&mut self, backend: &B, step_mm: f32) -> Result<bool, Error> {
         let maps = [self.grid.voxel_to_world(), self.grid.world_to_voxel()].map(|map| map.matrix.cast());
         let rounded = |field| -> Result<Option<(B::Field, JacobianSummary)>, Error> {
             let rounded = backend.round_field(field, maps.each_ref(), step_mm)?;
@@ -141,8 +156,9 @@ impl<B: Backend> Warps<B> {
         {
             (self.warp, self.inverse_warp, self.step_mm) = (warp, inverse_warp, Some(step_mm));
             self.jacobians = Some([of_warp, of_inverse]);
+            return Ok(true);
         }
-        Ok(())
+        Ok(false)
     }
 
     /// Quality scores of both warps inside a mask (voxels above ½ on the grid of the warps) or, without a mask,
@@ -214,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn warps_are_rounded_unless_one_folds_by_it() {
+    fn warps_are_rounded_to_a_step_by_which_none_folds() {
         let rounds = |mut warps: Warps<Cpu>, other_way: bool| {
             if other_way {
                 std::mem::swap(&mut warps.warp, &mut warps.inverse_warp);
@@ -223,25 +239,26 @@ mod tests {
             warps.round(&Cpu, Options::STEP_MM).expect("no device fails");
             let after = [&warps.warp, &warps.inverse_warp].map(|field| Cpu.download_field(field).expect("vectors"));
             let in_mm = warps.download_warp(&Cpu).expect("finite").vectors;
-            let multiple = |mm: &f32| (mm / Options::STEP_MM).fract() == 0.0;
             assert!(match warps.step_mm {
-                Some(step_mm) => step_mm == Options::STEP_MM && in_mm.as_flattened().iter().all(multiple),
+                Some(step_mm) => in_mm.as_flattened().iter().all(|mm| (mm / step_mm).fract() == 0.0),
                 None => before == after,
             });
-            warps.step_mm.is_some()
+            warps.step_mm.map_or(0.0, |step_mm| step_mm / Options::STEP_MM)
         };
         for other_way in [false, true] {
-            assert!(rounds(moved(1.0, [0.0; 3]), other_way) && rounds(moved(1.3, [0.6003, 0.3, 0.0]), other_way));
-            // In this test warp, one voxel moves almost to its neighbour. The remaining distance of 0.0004 mm is
-            // rounded to zero, 0.0006 mm to one step.
+            assert_eq!(rounds(moved(1.0, [0.0; 3]), other_way), 1.0);
+            assert_eq!(rounds(moved(1.3, [0.6003, 0.3, 0.0]), other_way), 1.0);
+            // In this test warp, one voxel moves almost to its neighbour. The remaining distance of 0.0006 mm is
+            // rounded to one step, 0.0004 mm to zero, or to two quarters of a step. 0.00002 mm is always rounded to zero.
             let near = |left: f32| moved(1.0, [1.0 - left, 0.0, 0.0]);
-            assert!(!rounds(near(0.0004), other_way) && rounds(near(0.0006), other_way));
-            // Displacements are stored rounded to a fixed step. If a voxel is smaller than this step, rounding can move
-            // its mapped point past that of its neighbour. Then the warp would fold.
-            assert!(!rounds(moved(0.0007, [0.0006, 0.0, 0.0]), other_way));
+            let found = [0.0006, 0.0004, 0.000_11, 0.000_02].map(|left| rounds(near(left), other_way));
+            assert_eq!(found, [1.0, 0.25, 0.0625, 0.0]);
+            // If a voxel is smaller than the step, rounding can move its mapped point past that of its neighbour. Then
+            // the warp would fold.
+            assert_eq!(rounds(moved(0.0007, [0.0006, 0.0, 0.0]), other_way), 0.25);
         }
         // The smallest determinant of this warp is 0.05/1331.05, which is positive, but may be a rounding error.
-        assert!(!rounds(moved(1331.05 / 1024.0, [1331.0 / 1024.0, 0.0, 0.0]), false));
+        assert_eq!(rounds(moved(1331.05 / 1024.0, [1331.0 / 1024.0, 0.0, 0.0]), false), 0.0);
         let mut folded = moved(1.0, [0.0, -1.2, 0.0]);
         folded.round(&Cpu, Options::STEP_MM).expect("no device fails");
         assert_eq!(folded.step_mm, None);

@@ -83,8 +83,8 @@ pub struct SynArgs {
     #[arg(long, allow_negative_numbers = true, value_parser = values::restriction, value_name = "XxYxZ", help_heading = "SyN stage")]
     restrict_deformation: Option<[f64; 3]>,
     /// Do not round displacements. By default they are rounded to multiples of 1/1024 mm, or of about a thousandth of a
-    /// voxel on grids finer than 0.7 mm, unless rounding makes the warp fold; compressed warps then take little more
-    /// than half the space
+    /// voxel on grids finer than 0.7 mm, or of finer steps if the warp would fold; compressed warps then take little
+    /// more than half the space
     #[arg(long, help_heading = "SyN stage")]
     exact: bool,
 }
