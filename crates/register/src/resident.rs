@@ -178,7 +178,9 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn warped(&self) -> Result<Option<Lent>, Error> {
-        with_kept!(&self.kept, (backend, kept) => kept.read_image(|images| images.warped.as_ref(), |image| backend.lend_image(image)))
+        with_kept!(&self.kept, (backend, kept) => {
+            kept.read_image(|images| images.warped.as_ref(), |image| backend.lend_image(image))
+        })
     }
 
     /// The fixed image, resampled on the moving grid; `None` if it was not requested, or if only the CPU can compute
@@ -187,7 +189,9 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn inverse_warped(&self) -> Result<Option<Lent>, Error> {
-        with_kept!(&self.kept, (backend, kept) => kept.read_image(|images| images.inverse_warped.as_ref(), |image| backend.lend_image(image)))
+        with_kept!(&self.kept, (backend, kept) => {
+            kept.read_image(|images| images.inverse_warped.as_ref(), |image| backend.lend_image(image))
+        })
     }
 
     /// The warp, compressed on the device as files with names in `.nii.gz` store it; `None` without a deformable stage.
@@ -212,7 +216,9 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn deflated_warped(&self) -> Result<Option<Deflated>, Error> {
-        with_kept!(&self.kept, (backend, kept) => kept.read_image(|images| images.warped.as_ref(), |image| backend.deflate_image(image)))
+        with_kept!(&self.kept, (backend, kept) => {
+            kept.read_image(|images| images.warped.as_ref(), |image| backend.deflate_image(image))
+        })
     }
 
     /// The image of [`inverse_warped`](Resident::inverse_warped), compressed on the device as files with names in
@@ -221,6 +227,8 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn deflated_inverse_warped(&self) -> Result<Option<Deflated>, Error> {
-        with_kept!(&self.kept, (backend, kept) => kept.read_image(|images| images.inverse_warped.as_ref(), |image| backend.deflate_image(image)))
+        with_kept!(&self.kept, (backend, kept) => {
+            kept.read_image(|images| images.inverse_warped.as_ref(), |image| backend.deflate_image(image))
+        })
     }
 }

@@ -81,8 +81,8 @@ struct Passing<T> {
     what: Result<T, Error>,
 }
 
-/// A registered subject: its inputs, the data prepared for it, the result, the files that are
-/// written already, and the device that computed the result.
+/// A registered subject: its inputs, the data prepared for it, the result, the files that are being written already,
+/// and the device that computed the result.
 struct Registered<T> {
     inputs: Inputs,
     prepared: T,

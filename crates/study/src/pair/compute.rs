@@ -133,12 +133,14 @@ mod tests {
     use std::path::Path;
 
     use antsreg_core::Volume;
+    use antsreg_heads::brain::Contrast;
     use antsreg_register::{Preset, Recipe, compute_resident};
 
     use super::*;
     use crate::bias::Corrected;
+    use crate::brain::BrainRecord;
     use crate::pair::{Labels, StartFile, Writing};
-    use crate::skulls::BrainChoice;
+    use crate::skulls::{BrainChoice, ExtractedRecord, Skull};
 
     /// Writes a test image: a ball, shifted along x by some voxels.
     fn write_image(path: &Path, shift: f32) {
@@ -174,20 +176,21 @@ mod tests {
         };
         write_image(&at("fixed.nii"), 0.0);
         write_image(&at("moving.nii"), 1.5);
-        let inputs = Inputs::read(&files(Writing::default(), None)).expect("images");
+        let mut inputs = Inputs::read(&files(Writing::default(), None)).expect("images");
         let options = Recipe::new(Preset::Fast).options(inputs.fixed.side.grid().shape).expect("options");
         let [fixed, moving] = inputs.sides();
+        let grid = fixed.grid().clone();
         let resident = compute_resident(fixed, moving, &options, &Device::cpu(), &mut ()).expect("they register");
-        let fetched = |writing, report| {
+        let fetched = |inputs: &Inputs, writing, report| {
             let files = files(writing, report);
             let names = Names::new(&files, true);
             let mut ahead = Ahead::default();
-            ahead.reserve(&names, fixed.grid()).expect("space");
-            let (computed, ahead) = fetch(&resident, &files, &names, &inputs, ahead).expect("fetched");
+            ahead.reserve(&names, &grid).expect("space");
+            let (computed, ahead) = fetch(&resident, &files, &names, inputs, ahead).expect("fetched");
             let found = computed.finish(inputs.sides(), &options).expect("finished");
             (found, ahead.outputs.commit().expect("written"))
         };
-        let (found, paths) = fetched(Writing::default(), Some(at("page.html")));
+        let (found, paths) = fetched(&inputs, Writing::default(), Some(at("page.html")));
         let names = ["1Warp.nii.gz", "1InverseWarp.nii.gz", "Warped.nii.gz", "InverseWarped.nii.gz"].map(at);
         assert_eq!(paths, names);
         for (path, warp) in paths[..2].iter().zip([found.warp(), found.inverse_warp()]) {
@@ -199,15 +202,23 @@ mod tests {
             assert!(Some(&read.voxels) == image.as_ref().map(|image| &image.voxels), "{}", path.display());
         }
         // Without a page, nothing else is made of the warps and images, so they are not copied.
-        let (outline, paths) = fetched(Writing::default(), None);
+        let (outline, paths) = fetched(&inputs, Writing::default(), None);
         assert_eq!(paths, names);
         assert!(outline.warp().is_none() && outline.warped.is_none());
         assert_eq!((outline.similarity, outline.scores), (found.similarity, found.scores));
         // Composite files are not compressed, and need the warps in main memory.
-        let (found, paths) = fetched(Writing { composite: true, ..Writing::default() }, None);
+        let (found, paths) = fetched(&inputs, Writing { composite: true, ..Writing::default() }, None);
         assert_eq!(paths, names[2..]);
         assert!(found.warp().is_some() && found.inverse_warp().is_some());
-        let (found, paths) = fetched(Writing { format: Format::Nii, ..Writing::default() }, None);
+        let (found, paths) = fetched(&inputs, Writing { format: Format::Nii, ..Writing::default() }, None);
         assert!(paths.is_empty() && found.warp().is_some() && found.warped.is_some());
+        // The image of an extracted brain is not the one that the file shows: that of the whole head.
+        let head = inputs.moving.image.volume().expect("it is there").clone();
+        let found = BrainRecord { contrast: Contrast::T1, surface_ratio: 1.0, correlation: 1.0, agreement: 1.0 };
+        let record = ExtractedRecord { volume_cm3: 1.0, found, warnings: Vec::new() };
+        inputs.skulls[1] = Some(Skull { mask: head.clone(), head, record });
+        let (found, paths) = fetched(&inputs, Writing::default(), None);
+        assert_eq!(paths, [&names[..2], &names[3..]].concat());
+        assert!(found.warp().is_some() && found.warped.is_some());
     }
 }

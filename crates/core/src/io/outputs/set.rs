@@ -85,7 +85,7 @@ impl Outputs {
     /// If `target` cannot be the name of an output, or no thread can be started.
     pub fn reserve(&mut self, target: &Path, bytes: u64) -> Result<(), OutputError> {
         let folder = self.hidden_folder(target)?;
-        let thread = self.spawn(target, move || Reserved::in_folder(&folder, bytes))?;
+        let thread = spawn(target, move || Reserved::in_folder(&folder, bytes))?;
         self.reserved.push((target.to_owned(), thread));
         Ok(())
     }
@@ -107,18 +107,8 @@ impl Outputs {
             let space = space.and_then(|thread| thread.join().ok()?.ok());
             write(Target::with_space(&path, space)).map_err(|error| error.about(&about).into())
         };
-        let thread = self.spawn(target, work)?;
-        self.background.push(thread);
+        self.background.push(spawn(target, work)?);
         Ok(())
-    }
-
-    fn spawn<T: Send + 'static>(
-        &self,
-        target: &Path,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> Result<JoinHandle<T>, OutputError> {
-        let wrap = |source| OutputError::new(target, OutputErrorKind::Write(source));
-        Builder::new().spawn(work).map_err(wrap)
     }
 
     /// Waits for the files that are written in the background.
@@ -126,8 +116,8 @@ impl Outputs {
     /// # Errors
     /// A file that cannot be written. If several files fail, the error of the first file is returned.
     pub fn wait(&mut self) -> Result<(), OutputError> {
-        let panics = |panic| resume_unwind(panic);
-        let joined = self.background.drain(..).map(|thread| thread.join().unwrap_or_else(panics));
+        let joined =
+            self.background.drain(..).map(|thread| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
         joined.collect::<Vec<_>>().into_iter().collect()
     }
 
@@ -179,6 +169,14 @@ impl Outputs {
         give_names(self.files.iter().map(|(path, target)| (path.as_path(), target.as_path())))?;
         Ok(self.files.iter().map(|(_, target)| target.clone()).collect())
     }
+}
+
+/// Starts a thread that works for the output `target`.
+fn spawn<T: Send + 'static>(
+    target: &Path,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>, OutputError> {
+    Builder::new().spawn(work).map_err(|source| OutputError::new(target, OutputErrorKind::Write(source)))
 }
 
 /// Waits for the threads, so that none of them writes into a folder that is removed. Errors are of no use then: the set
