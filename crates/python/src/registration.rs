@@ -7,10 +7,7 @@ use antsreg_core::io::outputs;
 use antsreg_core::{DisplacementField, Volume};
 use antsreg_kernels::apply;
 use antsreg_register::{self as register, Description, Resident};
-use antsreg_study::bias::Corrected;
-use antsreg_study::pair::{
-    Ahead, Context, Format, Labels, Names, PairFiles, Seconds, Writing, record, write, write_report,
-};
+use antsreg_study::pair::{Ahead, Context, Format, Names, PairFiles, Seconds, Writing, record, write, write_report};
 use antsreg_study::skulls::BrainChoice;
 use pyo3::prelude::*;
 
@@ -244,13 +241,6 @@ impl Registration {
         let files = PairFiles {
             fixed: fixed.clone(),
             moving: moving.clone(),
-            channels: Vec::new(),
-            fixed_mask: None,
-            white_matter: None,
-            moving_mask: None,
-            carried: Vec::new(),
-            bias: Corrected::None,
-            labels: Labels::default(),
             start: inputs.fixed.start_file.clone(),
             brain: BrainChoice::None,
             prefix: prefix.to_owned(),
@@ -259,7 +249,7 @@ impl Registration {
                 inverse: writing.inverse && (found.inverse_warp().is_some() || found.relaxed.is_none()),
                 ..writing
             },
-            report: None,
+            ..PairFiles::default()
         };
         let names = Names::new(&files, found.relaxed.is_some());
         (files, names)

@@ -137,10 +137,9 @@ mod tests {
     use antsreg_register::{Preset, Recipe, compute_resident};
 
     use super::*;
-    use crate::bias::Corrected;
     use crate::brain::BrainRecord;
-    use crate::pair::{Labels, StartFile, Writing};
-    use crate::skulls::{BrainChoice, ExtractedRecord, Skull};
+    use crate::pair::Writing;
+    use crate::skulls::{ExtractedRecord, Skull};
 
     /// Writes a test image: a ball, shifted along x by some voxels.
     fn write_image(path: &Path, shift: f32) {
@@ -161,18 +160,10 @@ mod tests {
         let files = |writing, report| PairFiles {
             fixed: at("fixed.nii"),
             moving: at("moving.nii"),
-            channels: Vec::new(),
-            fixed_mask: None,
-            white_matter: None,
-            moving_mask: None,
-            carried: Vec::new(),
-            bias: Corrected::None,
-            labels: Labels::default(),
-            start: StartFile::CentreOfMass,
-            brain: BrainChoice::None,
             prefix: at("").display().to_string(),
             writing,
             report,
+            ..PairFiles::default()
         };
         write_image(&at("fixed.nii"), 0.0);
         write_image(&at("moving.nii"), 1.5);

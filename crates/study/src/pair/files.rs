@@ -17,7 +17,7 @@ use crate::{Error, inputs};
 const REPORT: &str = "report.html";
 
 /// The files of one registration.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct PairFiles {
     /// Path of the fixed image.
     pub fixed: PathBuf,
