@@ -42,7 +42,8 @@ fn run() -> Result<(), Error> {
     timed("smooth two fields, variance 3", || {
         Cpu.smooth_both_fields(smoothed.each_mut(), 3.0, [&mut out, &mut other])
     })?;
-    timed("compose", || Cpu.compose(&first, &second, &mut out))?;
+    let (mut composed, nothing) = (field(&Cpu, SHAPE, 7)?, Cpu.field(SHAPE)?);
+    timed("compose", || Cpu.compose(&mut composed, &nothing))?;
     timed("advance both", || Cpu.advance_both([&mut out, &mut other], [&second, &first], 0.2))?;
     for steps in [1, 2] {
         let limits = InversionLimits { steps, tolerance_voxels: 0.0, untouched_voxels: 0.0 };

@@ -1,17 +1,17 @@
-// Composition of two displacement fields: out(x) = first(x) + s·then(x + first(x)). The factor s is 1, or it scales the
-// longest vector of `then` to a given length.
+// Composition of two displacement fields, in place: field(x) ← field(x) + s·then(x + field(x)). The factor s is 1, or it
+// scales the longest vector of `then` to a given length.
 #include "walk.cuh"
 
-// `first` and `out` may be the same field: a thread reads the displacements of a voxel before it writes them.
-__device__ __forceinline__ void compose(const float *first, const float *READ then, float scale, float *out,
-                                        const Shape &shape, int slices, unsigned int z_block)
+// A thread reads the displacement of a voxel before it writes the new one. Other threads read only `then`.
+__device__ __forceinline__ void compose(float *field, const float *READ then, float scale, const Shape &shape,
+                                        int slices, unsigned int z_block)
 {
     const Column at = column(voxel(z_block), shape, slices);
     if (at.z0 >= at.z1) return;
     const size_t here = offset({at.x, at.y, at.z0}, shape), stride = plane(shape);
     const unsigned int slice = shape.x * shape.y;
-    const float *from = first + here;
-    float *to = out + here;
+    const float *from = field + here;
+    float *to = field + here;
     auto displacement = [&]() -> Vector { return {from[0], from[stride], from[2 * stride]}; };
     Vector u = displacement();
     Walk<3> walk;
@@ -33,10 +33,9 @@ __device__ __forceinline__ void compose(const float *first, const float *READ th
 // The kernels that compose fields are faster with more registers for each thread than with more threads: the registers
 // hold the displacements at the eight corners of a cell and the next displacement.
 extern "C" __global__ void __launch_bounds__(256, 4)
-    compose_fields(const float *READ first, const float *READ then, float *out, const __grid_constant__ Shape shape,
-                   int slices)
+    compose_fields(float *field, const float *READ then, const __grid_constant__ Shape shape, int slices)
 {
-    compose(first, then, 1.f, out, shape, slices, blockIdx.z);
+    compose(field, then, 1.f, shape, slices, blockIdx.z);
 }
 
 // Composes one or two displacement fields, such as those of the fixed and of the moving image, each with its own scaled
@@ -46,6 +45,5 @@ extern "C" __global__ void __launch_bounds__(256, 4)
             const __grid_constant__ Shape shape, int slices)
 {
     const int side = side_of_block(sides);
-    float *field = fields.of(side);
-    compose(field, updates.of(side), __ldg(scales + side), field, shape, slices, z_block(side));
+    compose(fields.of(side), updates.of(side), __ldg(scales + side), shape, slices, z_block(side));
 }

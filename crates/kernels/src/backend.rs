@@ -403,8 +403,8 @@ pub trait Backend: Sized + Sync {
     /// Adds a scaled displacement field to another field: field(x) ← field(x) + scale·other(x).
     fn add_scaled(&self, field: &mut Self::Field, other: &Self::Field, scale: f64) -> Result<(), Error>;
 
-    /// Composes two fields, `then` after `first`: out(x) = first(x) + then(x + first(x)).
-    fn compose(&self, first: &Self::Field, then: &Self::Field, out: &mut Self::Field) -> Result<(), Error>;
+    /// Composes two fields, `then` after `field`, in place: field(x) ← field(x) + then(x + field(x)).
+    fn compose(&self, field: &mut Self::Field, then: &Self::Field) -> Result<(), Error>;
 
     /// Improves the inverse v of a displacement field u: `inverse` has the initial v and receives the result. At each
     /// voxel: up to 2 fixed-point steps v(x) ← −u(x + v(x)), then Newton steps of at most one voxel, until the residual

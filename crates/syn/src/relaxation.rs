@@ -55,13 +55,12 @@ pub(crate) fn warps<B: Backend>(
     options: &Options,
     observer: &mut dyn Observer,
 ) -> Result<(Warps<B>, Relaxed), Error> {
-    let mut warp = backend.field(grid.shape)?;
-    backend.compose(&fixed.to_middle, &moving.from_middle, &mut warp)?;
+    let [mut warp, mut inverse_warp] = [fixed.to_middle, moving.to_middle];
+    backend.compose(&mut warp, &moving.from_middle)?;
     go_on(observer.poll())?;
-    let mut inverse_warp = backend.field(grid.shape)?;
-    backend.compose(&moving.to_middle, &fixed.from_middle, &mut inverse_warp)?;
-    // Relaxation needs the memory of the fields.
-    drop((fixed, moving));
+    backend.compose(&mut inverse_warp, &fixed.from_middle)?;
+    // Relaxation needs the memory of these fields.
+    drop((fixed.from_middle, moving.from_middle));
     let largest_residual_voxels = options.largest_residual_voxels as f32;
     let limits = RelaxLimits { smallest_jacobian: SMALLEST_JACOBIAN, largest_residual_voxels };
     let relaxation = backend.relaxation(grid.shape)?;

@@ -45,10 +45,8 @@ pub fn shape_update<B: Backend>(
     let Some(warp) = mean_warp else { return Ok(shape) };
     let back = -step.gradient * grid.world_to_voxel().matrix;
     let back = backend.upload_field_in(grid.shape, &warp.vectors, &back.cast())?;
-    let mut next = backend.field(grid.shape)?;
     for _ in 0..step.times {
-        backend.compose(&shape, &back, &mut next)?;
-        std::mem::swap(&mut shape, &mut next);
+        backend.compose(&mut shape, &back)?;
     }
     Ok(shape)
 }
@@ -70,7 +68,8 @@ pub fn from_new_template<B: Backend>(
 ) -> Result<(AffineTransform, B::Field), ShapeError> {
     let inverse = stretch.inverse().ok_or(StretchError::Singular(0))?;
     let mut joined = backend.field(grid.shape)?;
-    backend.compose(shape, warp, &mut joined)?;
+    backend.add_scaled(&mut joined, shape, 1.0)?;
+    backend.compose(&mut joined, warp)?;
     Ok((affine.after(&inverse), before_affine(backend, grid, &joined, stretch)?))
 }
 

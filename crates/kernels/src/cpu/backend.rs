@@ -326,9 +326,9 @@ impl Backend for Cpu {
         Ok(())
     }
 
-    fn compose(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
-        Error::check_shapes("compose", first.shape, [then.shape, out.shape])?;
-        field::compose(first, then, out);
+    fn compose(&self, field: &mut Field, then: &Field) -> Result<(), Error> {
+        Error::check_shape("compose", field.shape, then.shape)?;
+        field::compose(field, then);
         Ok(())
     }
 

@@ -145,30 +145,9 @@ pub(super) fn vector(lanes: f32x4) -> [f32; 3] {
     [x, y, z]
 }
 
-/// Composes two fields: out(x) = first(x) + then(x + first(x)).
-pub(super) fn compose(first: &Field, then: &Field, out: &mut Field) {
-    let (shape, sampler) = (first.shape, then.sampler());
-    each_row(
-        out.vectors_mut(),
-        shape,
-        #[inline(always)]
-        |at, row| {
-            let start = first.index([0, at[0], at[1]]);
-            row.copy_from_slice(&first.vectors()[start..start + shape[0]]);
-            move_along(row, at, sampler, 1.0);
-        },
-    );
-}
-
-/// Adds to each displacement u of the row (·, j, k) what another field has at the displaced voxel, multiplied by
-/// `scale`: u(x) ← u(x) + scale·then(x + u(x)).
-#[inline(always)]
-fn move_along(row: &mut [[f32; 3]], [j, k]: [usize; 2], then: FieldSampler<'_>, scale: f32) {
-    let (y, z) = (j as f32, k as f32);
-    for (i, u) in row.iter_mut().enumerate() {
-        let before = lanes(*u);
-        *u = vector(before + f32x4::splat(scale) * then.at(lanes([i as f32, y, z]) + before));
-    }
+/// Composes two fields, in place: field(x) ← field(x) + then(x + field(x)).
+pub(super) fn compose(field: &mut Field, then: &Field) {
+    compose_scaled(field, then, 1.0);
 }
 
 /// One step of a field along its update, scaled to a length of `step`: u(x) ← u(x) + s·update(x + u(x)) with s = step /
@@ -176,12 +155,24 @@ fn move_along(row: &mut [[f32; 3]], [j, k]: [usize; 2], then: FieldSampler<'_>, 
 pub(super) fn advance(field: &mut Field, update: &Field, step_voxels: f64) {
     let longest = max_norm(update);
     let scale = if longest > 0.0 { (step_voxels / f64::from(longest)) as f32 } else { 0.0 };
-    let (shape, sampler) = (field.shape, update.sampler());
+    compose_scaled(field, update, scale);
+}
+
+/// Adds to each displacement u of a field what another field has at the displaced voxel, multiplied by `scale`:
+/// u(x) ← u(x) + scale·then(x + u(x)).
+fn compose_scaled(field: &mut Field, then: &Field, scale: f32) {
+    let (shape, sampler) = (field.shape, then.sampler());
     each_row(
         field.vectors_mut(),
         shape,
         #[inline(always)]
-        |at, row| move_along(row, at, sampler, scale),
+        |[j, k], row| {
+            let (y, z) = (j as f32, k as f32);
+            for (i, u) in row.iter_mut().enumerate() {
+                let before = lanes(*u);
+                *u = vector(before + f32x4::splat(scale) * sampler.at(lanes([i as f32, y, z]) + before));
+            }
+        },
     );
 }
 

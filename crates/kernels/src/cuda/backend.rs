@@ -336,8 +336,8 @@ impl Backend for Cuda {
         self.invert_fields(fields, inverses, limits)
     }
 
-    fn compose(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
-        self.compose_fields(first, then, out)
+    fn compose(&self, field: &mut Field, then: &Field) -> Result<(), Error> {
+        self.compose_fields(field, then)
     }
 
     fn invert(&self, field: &Field, inverse: &mut Field, limits: &InversionLimits) -> Result<(), Error> {

@@ -218,12 +218,13 @@ impl Cuda {
         Ok(out)
     }
 
-    pub(super) fn compose_fields(&self, first: &Field, then: &Field, out: &mut Field) -> Result<(), Error> {
-        Error::check_shapes("compose", first.shape, [then.shape, out.shape])?;
-        let (launch, slices) = self.walk(&self.kernels.compose.compose_fields, first, 1, MOST_SLICES);
-        let (a, b, result, shape) = (first.read(), then.read(), out.write(), Shape::of(first.shape));
-        // SAFETY: all three fields have one shape. Reads are clamped to it, and threads outside it return.
-        unsafe { self.launch(launch, arguments![a, b, result, shape, slices]) }
+    pub(super) fn compose_fields(&self, field: &mut Field, then: &Field) -> Result<(), Error> {
+        Error::check_shape("compose", field.shape, then.shape)?;
+        let (launch, slices) = self.walk(&self.kernels.compose.compose_fields, field, 1, MOST_SLICES);
+        let (both, then, shape) = (field.write(), then.read(), Shape::of(field.shape));
+        // SAFETY: both fields have one shape, and `then` is another field. Reads are clamped to the shape, and threads
+        // outside it return.
+        unsafe { self.launch(launch, arguments![both, then, shape, slices]) }
     }
 
     /// Prepares a launch of threads that process several slices each, at most `most`. Also returns the number of slices of

@@ -150,8 +150,8 @@ fn compose_and_advance_follow_the_displaced_point() {
         };
         let longest = longest_of(&then);
         let (first_field, then_field) = (uploaded(shape, &first), uploaded(shape, &then));
-        let mut composed = Cpu.field(shape).unwrap();
-        Cpu.compose(&first_field, &then_field, &mut composed).unwrap();
+        let mut composed = uploaded(shape, &first);
+        Cpu.compose(&mut composed, &then_field).unwrap();
         // The operation advances two displacement fields in one call, each along its own update. In this test, each of
         // the two fields is the update of the other.
         let other_longest = longest_of(&first);
