@@ -144,5 +144,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
          Template              {}, correlation {:.4} near the brain\n\
          Agreement             {:.4} (Dice) of the brain before and after its border was moved\n",
         found.volume_cm3, found.contrast, found.correlation, found.agreement
-    ))
+    ))?;
+    ending::leave((head, template, found));
+    Ok(())
 }

@@ -36,9 +36,21 @@ fn command(case: &str) -> u8 {
             println!("ready");
             std::thread::sleep(Duration::from_secs(60));
         }
-        _ => println!("done"),
+        _ => {
+            println!("done");
+            ending::leave(Freed);
+        }
     }
     7
+}
+
+/// A value that tells when it is freed.
+struct Freed;
+
+impl Drop for Freed {
+    fn drop(&mut self) {
+        println!("freed");
+    }
 }
 
 /// Runs a case, and returns its status, its output, and the seconds until both the process and its output ended.
@@ -66,7 +78,7 @@ fn main() {
     let end = END.as_secs_f64();
 
     let (status, output, seconds) = run("plain", None);
-    assert_eq!((status.code(), output.as_str()), (Some(7), "done\n"), "without a GPU");
+    assert_eq!((status.code(), output.as_str()), (Some(7), "done\nfreed\n"), "without a GPU");
     assert!(seconds >= end, "without a GPU the end of the command's process is waited for: {seconds} s");
 
     let (status, output, seconds) = run("gpu", None);

@@ -105,18 +105,18 @@ impl<'a> BrainFiles<'a> {
     /// # Errors
     /// A file that cannot be written.
     pub fn write(&self, head: &Volume, found: &Extraction, page: Option<(&Path, String)>) -> Result<(), Error> {
-        let extracted = self.image.map(|_| brain::without_skull(head, &found.mask));
-        let volumes = [
-            self.image.zip(extracted.as_ref()),
-            self.mask.map(|path| (path, &found.mask)),
-            self.probability.map(|path| (path, &found.probability)),
-        ];
-        let files = volumes.into_iter().flatten().map(|(path, volume)| {
-            let write: Writing<Error> = Box::new(|path: &Path| Ok(nifti::write_volume(path, volume)?));
+        let image = self.image.map(|path| {
+            let value = |n: usize| brain::value_without_skull(head.voxels[n], found.mask.voxels[n]);
+            let write: Writing<Error> = Box::new(move |path| Ok(nifti::write_values(path, &head.grid, value)?));
             (path, write)
         });
+        let volumes = [(self.mask, &found.mask), (self.probability, &found.probability)];
+        let volumes = volumes.into_iter().filter_map(|(path, volume)| {
+            let write: Writing<Error> = Box::new(|path| Ok(nifti::write_volume(path, volume)?));
+            Some((path?, write))
+        });
         let mut outputs = Outputs::new();
-        outputs.write_all(files.collect())?;
+        outputs.write_all(image.into_iter().chain(volumes).collect())?;
         if let Some((path, html)) = &page {
             outputs.write::<Error>(path, |path| Ok(write_file(path, html.as_bytes())?))?;
         }

@@ -74,6 +74,7 @@ pub fn run(job: &Job, console: &mut Console) -> Result<Option<Overlap>, CliError
     }
     found.warnings.iter().for_each(|warning| console.warn(format_args!("{warning}{}", advice::of_warning(warning))));
     antsreg_console::output::print(&show::outcome(&record))?;
+    ending::leave((inputs, found));
     Ok(overlap)
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::{RawNifti, grids, gzip, save};
 use antsreg_core::io::nifti::{
     Series, SeriesReader, Timing, inspect, read_labels, read_series, read_volume, stored_grid, write_deflated_volume,
-    write_labels, write_series, write_volume,
+    write_labels, write_series, write_values, write_volume,
 };
 use antsreg_core::io::{Deflated, ErrorKind};
 use antsreg_core::{Grid, LabelVolume, Volume};
@@ -35,6 +35,9 @@ fn volumes_come_back_on_every_grid() {
             let difference = largest_difference(&back.grid, &volume.grid);
             assert!(difference < HEADER_MM, "{name}: {difference} mm");
             assert_eq!(stored_grid(&path, &volume.grid).unwrap(), back.grid, "{name}");
+            let by_values = folder.path().join(format!("values_{file}"));
+            write_values(&by_values, &volume.grid, |n| volume.voxels[n]).unwrap();
+            assert_eq!(std::fs::read(&by_values).unwrap(), std::fs::read(&path).unwrap(), "{name}");
         }
     }
 }

@@ -75,8 +75,7 @@ fn extract_from(
     let near = Window::around_set(&image.grid, &before, REACH_MM).ok_or(Error::Nowhere)?;
     let larger = (image, before, prior);
     let (window, image, before) = (window.inner(&near), near.cut(&larger.0), near.cut_voxels(&larger.1));
-    // The system takes milliseconds to free large memory.
-    rayon::spawn(move || drop(larger));
+    free_later(larger);
     let (inside, probability) = refine(&image, &before, correlation, device)?;
     let count = |set: &[bool]| set.par_iter().filter(|inside| **inside).count();
     let both = before.par_iter().zip(&inside).filter(|(a, b)| **a && **b).count();
@@ -85,13 +84,14 @@ fn extract_from(
     let volume_cm3 = voxels as f64 * image.grid.spacing.product() / 1000.0;
     let surface_ratio = surface_ratio(&image.grid, &inside);
     let is_brain = |inside: &bool| if *inside { 1.0 } else { 0.0 };
-    let (mask, probability) = rayon::join(
+    let (mask, whole_probability) = rayon::join(
         || window.paste(&inside, &head.grid, is_brain),
         || window.paste(&probability, &head.grid, |share| *share),
     );
+    free_later((image, before, inside, probability));
     Ok(Extraction {
         mask,
-        probability,
+        probability: whole_probability,
         contrast,
         head_to_template,
         volume_cm3,
@@ -105,6 +105,16 @@ fn extract_from(
 /// Sets an image to 0 where a mask on its grid is at most 0.5.
 pub fn without_skull(image: &Volume, mask: &Volume) -> Volume {
     let voxels = image.voxels.par_iter().zip(&mask.voxels);
-    let voxels = voxels.map(|(value, mask)| if *mask > 0.5 { *value } else { 0.0 }).collect();
+    let voxels = voxels.map(|(value, mask)| value_without_skull(*value, *mask)).collect();
     Volume { grid: image.grid.clone(), voxels }
+}
+
+/// The value of a voxel of an image without its skull, from the value of the image and that of the mask.
+pub fn value_without_skull(value: f32, mask: f32) -> f32 {
+    if mask > 0.5 { value } else { 0.0 }
+}
+
+/// Frees memory on another thread. The system takes milliseconds to free large volumes.
+pub(super) fn free_later(memory: impl Send + 'static) {
+    rayon::spawn(move || drop(memory));
 }

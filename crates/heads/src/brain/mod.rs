@@ -20,7 +20,7 @@ mod window;
 pub use align::device_bytes;
 pub(crate) use distance::{Limits, signed_distance_mm};
 pub use error::Error;
-pub use extract::{Extraction, extract, without_skull};
+pub use extract::{Extraction, extract, value_without_skull, without_skull};
 pub use kind::{Kind, kind, mask_of_brain};
 pub(crate) use regions::keep_largest;
 pub use template::{Contrast, Template};

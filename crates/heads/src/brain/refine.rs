@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use super::Error;
 use super::ball::{dilated, eroded};
 use super::distance::{Limits, signed_distance_mm};
+use super::extract::free_later;
 use super::regions::{fill_holes, keep_largest};
 
 /// Largest distance by which the refinement may move the brain's edge, mm.
@@ -75,6 +76,7 @@ pub fn refine(
     let sigma_voxels = [0, 1, 2].map(|axis| SMOOTH_MM / grid.spacing[axis]);
     let odds = device.run(Smooth { shape: grid.shape, voxels: &odds(image, &depth), sigma_voxels })?;
     let (refined, ()) = rayon::join(|| decide(grid, &depth, odds, unlike), || drop(device));
+    free_later(depth);
     Ok(refined)
 }
 

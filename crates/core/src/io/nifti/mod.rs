@@ -21,7 +21,7 @@ pub(crate) use read::{Vectors, read_vectors};
 pub use read::{read_grid, read_labels, read_volume};
 pub use series::{Series, SeriesReader, Timing, read_series};
 pub use warnings::HeaderWarning;
-pub use write::{stored_grid, write_deflated_volume, write_labels, write_volume};
+pub use write::{stored_grid, write_deflated_volume, write_labels, write_values, write_volume};
 pub(crate) use write::{write_deflated_vectors, write_vectors};
 pub use write_series::{write_series, write_series_by_volume};
 

@@ -33,6 +33,21 @@ pub fn write_volume<'a>(to: impl Into<Target<'a>>, volume: &Volume) -> Result<()
     write(to.into(), &volume.grid, Layout::Volume, &body)
 }
 
+/// Writes a volume like [`write_volume`], without a copy of it in memory: `value` returns the value of each voxel, by the
+/// index of the voxel.
+pub fn write_values<'a>(
+    to: impl Into<Target<'a>>,
+    grid: &Grid,
+    value: impl Fn(usize) -> f32 + Sync,
+) -> Result<(), Error> {
+    let body = Body {
+        datatype: NiftiType::Float32,
+        count: grid.len(),
+        append: &|range, out| append(out, range.map(&value)),
+    };
+    write(to.into(), grid, Layout::Volume, &body)
+}
+
 /// Writes a label map in the smallest of the types uint8, int16 and int32 that can store its labels. In everything
 /// else the file is like that of [`write_volume`].
 pub fn write_labels<'a>(to: impl Into<Target<'a>>, labels: &LabelVolume) -> Result<(), Error> {
