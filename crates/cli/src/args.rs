@@ -1,6 +1,7 @@
 //! The command line of the program: its verbs, and the options that all verbs share.
 
 use antsreg_console::{CliError, Console, threads};
+use antsreg_pool::GpuUse;
 use clap::{Arg, CommandFactory, Parser, Subcommand};
 
 use crate::common::Common;
@@ -62,19 +63,18 @@ fn accept_negative(arg: Arg) -> Arg {
 }
 
 impl Cli {
-    /// Number of GPUs that the command can use, counted from the first GPU; `None` if this is not known before the
-    /// CUDA driver starts.
-    pub fn first_gpus(&self) -> Option<usize> {
+    /// The GPUs that the command may use; `None` if this is not known before the CUDA driver starts.
+    pub fn gpu_use(&self) -> Option<GpuUse> {
         match &self.verb {
-            Verb::As(args) => args.invocation().ok()?.first_gpus(),
-            Verb::Own(OwnVerb::Register(args)) => args.first_gpus(),
-            Verb::Own(OwnVerb::Batch(args)) => args.first_gpus(),
-            Verb::Own(OwnVerb::Normalise(args)) => args.first_gpus(),
-            Verb::Own(OwnVerb::Bias(args)) => args.first_gpus(),
-            Verb::Own(OwnVerb::Brain(args)) => args.first_gpus(),
-            Verb::Own(OwnVerb::Motion(args)) => args.first_gpus(),
-            Verb::Own(OwnVerb::Labels(args)) => args.first_gpus(),
-            Verb::Own(OwnVerb::Atlas(args)) => args.first_gpus(),
+            Verb::As(args) => args.invocation().ok()?.gpu_use(),
+            Verb::Own(OwnVerb::Register(args)) => args.gpu_use(),
+            Verb::Own(OwnVerb::Batch(args)) => args.gpu_use(),
+            Verb::Own(OwnVerb::Normalise(args)) => args.gpu_use(),
+            Verb::Own(OwnVerb::Bias(args)) => args.gpu_use(),
+            Verb::Own(OwnVerb::Brain(args)) => args.gpu_use(),
+            Verb::Own(OwnVerb::Motion(args)) => args.gpu_use(),
+            Verb::Own(OwnVerb::Labels(args)) => args.gpu_use(),
+            Verb::Own(OwnVerb::Atlas(args)) => args.gpu_use(),
             Verb::Own(_) => None,
         }
     }

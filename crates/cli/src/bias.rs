@@ -8,7 +8,7 @@ use antsreg_core::Volume;
 use antsreg_core::io::nifti;
 use antsreg_core::io::outputs;
 use antsreg_heads::bias::{Mesh, Options};
-use antsreg_pool::Devices;
+use antsreg_pool::{Devices, GpuUse};
 use antsreg_register::DeviceChoice;
 use antsreg_study::bias::{Background, Correction};
 use antsreg_study::{inputs, transforms};
@@ -66,10 +66,9 @@ pub struct Args {
 }
 
 impl Args {
-    /// Number of GPUs that the command can use, counted from the first GPU; `None` if this is not known before the
-    /// CUDA driver starts.
-    pub fn first_gpus(&self) -> Option<usize> {
-        Devices::One(self.device).first_gpus(true)
+    /// The GPUs that the command may use; `None` if this is not known before the CUDA driver starts.
+    pub fn gpu_use(&self) -> Option<GpuUse> {
+        Devices::One(self.device).gpu_use(true)
     }
 
     /// Reads the inputs of N4 bias correction: the image, the mask and the weights of the voxels.

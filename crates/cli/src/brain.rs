@@ -7,7 +7,7 @@ use std::sync::Arc;
 use antsreg_console::{CliError, Console, command_line::command_line, ending, opening};
 use antsreg_core::io::outputs;
 use antsreg_heads::brain::Contrast;
-use antsreg_pool::Devices;
+use antsreg_pool::{Devices, GpuUse};
 use antsreg_register::DeviceChoice;
 use antsreg_study::brain::{self, BrainFiles};
 use antsreg_study::{brain_page, inputs, transforms, words};
@@ -95,10 +95,9 @@ impl FromStr for TemplateFiles {
 }
 
 impl Args {
-    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
-    /// CUDA driver starts.
-    pub fn first_gpus(&self) -> Option<usize> {
-        Devices::One(self.device).first_gpus(true)
+    /// The GPUs that the command may use; `None` if this is not known before the CUDA driver starts.
+    pub fn gpu_use(&self) -> Option<GpuUse> {
+        Devices::One(self.device).gpu_use(true)
     }
 }
 

@@ -32,27 +32,27 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use antsreg_console::{CliError, command_line, ending, interruption, output};
+use antsreg_pool::GpuUse;
 use clap::{CommandFactory, Parser};
 
-/// Makes only the first `gpus` GPUs visible to the CUDA driver, if this machine has one, and returns whether it has.
-/// Starting the driver takes 0.1 s longer for each GPU that is visible.
+/// Makes the CUDA driver start faster, if this machine has one, and returns whether it has. The driver prepares only what
+/// the command can use.
 #[cfg(feature = "cuda")]
 #[expect(unsafe_code, reason = "Rust can set an environment variable only by an unsafe function")]
-fn show_first(gpus: usize) -> bool {
-    use antsreg_kernels::cuda::{VISIBLE_DEVICES, first_visible, has_driver};
+fn prepare_driver(gpus: GpuUse) -> bool {
+    use antsreg_kernels::cuda::{has_driver, quick_start};
 
-    let now = std::env::var(VISIBLE_DEVICES).ok();
-    if let Some(first) = first_visible(now.as_deref(), gpus) {
+    for (name, value) in quick_start(gpus.first, gpus.one_worker, |name| std::env::var(name).ok()) {
         // SAFETY: the process has one thread when `run` calls this function. So no other thread reads or writes the
         // environment.
-        unsafe { std::env::set_var(VISIBLE_DEVICES, first) };
+        unsafe { std::env::set_var(name, value) };
     }
     has_driver()
 }
 
-/// False: this build of the program has no CUDA, so there are no GPUs to make visible.
+/// False: this build of the program has no CUDA, so it starts no driver.
 #[cfg(not(feature = "cuda"))]
-fn show_first(_: usize) -> bool {
+fn prepare_driver(_: GpuUse) -> bool {
     false
 }
 
@@ -62,7 +62,7 @@ pub fn understands(words: Vec<OsString>) -> bool {
     let text: Option<Vec<String>> = words.iter().map(|word| word.to_str().map(str::to_owned)).collect();
     text.as_deref().and_then(antsreg_drop_in::understands).unwrap_or_else(|| {
         args::Cli::try_parse_from(words).is_ok_and(|cli| {
-            cli.first_gpus();
+            cli.gpu_use();
             true
         })
     })
@@ -79,10 +79,10 @@ pub fn described() -> clap::Command {
 pub fn run(program: Option<PathBuf>, words: Vec<OsString>) -> u8 {
     command_line::remember(program, &words);
     if let Some(invocation) = antsreg_drop_in::invoked(&words) {
-        return start(invocation.first_gpus(), || invocation.run());
+        return start(invocation.gpu_use(), || invocation.run());
     }
     match args::Cli::try_parse_from(words) {
-        Ok(cli) => start(cli.first_gpus(), || args::run(cli)),
+        Ok(cli) => start(cli.gpu_use(), || args::run(cli)),
         Err(told) => {
             // Prints what the parser of the command line reports: an error, the help text or the version. An error of
             // printing is ignored, because nobody could read a message about it.
@@ -92,9 +92,9 @@ pub fn run(program: Option<PathBuf>, words: Vec<OsString>) -> u8 {
     }
 }
 
-/// Runs a command that can use at most this number of GPUs, counted from the first GPU. `None` means all GPUs, or none.
-fn start(first_gpus: Option<usize>, run: impl FnOnce() -> Result<(), CliError>) -> u8 {
-    if first_gpus.is_some_and(show_first) { ending::in_child(|| to_the_end(run)) } else { to_the_end(run) }
+/// Runs a command that uses these GPUs; `None` means all GPUs, or none.
+fn start(gpus: Option<GpuUse>, run: impl FnOnce() -> Result<(), CliError>) -> u8 {
+    if gpus.is_some_and(prepare_driver) { ending::in_child(|| to_the_end(run)) } else { to_the_end(run) }
 }
 
 /// Runs a command, prints its error, and returns its exit code.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use antsreg_console::{CliError, Console, UsageError, command_line::command_line, ending, opening};
 use antsreg_kernels::apply::SplineOrder;
-use antsreg_pool::Devices;
+use antsreg_pool::{Devices, GpuUse};
 use antsreg_register::DeviceChoice;
 use antsreg_register::linear::Dof;
 use antsreg_study::apply::Reading;
@@ -58,10 +58,9 @@ pub struct Args {
 }
 
 impl Args {
-    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
-    /// CUDA driver starts.
-    pub fn first_gpus(&self) -> Option<usize> {
-        Devices::One(self.device).first_gpus(true)
+    /// The GPUs that the command may use; `None` if this is not known before the CUDA driver starts.
+    pub fn gpu_use(&self) -> Option<GpuUse> {
+        Devices::One(self.device).gpu_use(true)
     }
 }
 

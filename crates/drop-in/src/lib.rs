@@ -20,6 +20,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use antsreg_console::{CliError, Refusal, threads};
+use antsreg_pool::GpuUse;
 pub use links::{Args as LinksArgs, run as links};
 
 use call::Call;
@@ -76,10 +77,9 @@ pub fn understands(words: &[String]) -> Option<bool> {
 }
 
 impl Invocation {
-    /// Number of GPUs that the command may use, counted from the first GPU; `None` if the number is not known before
-    /// the driver starts.
-    pub fn first_gpus(&self) -> Option<usize> {
-        Settings::of(self.command.suite).ok()?.first_gpus()
+    /// The GPUs that the command may use; `None` if this is not known before the driver starts.
+    pub fn gpu_use(&self) -> Option<GpuUse> {
+        Settings::of(self.command.suite).ok()?.gpu_use()
     }
 
     /// Runs the command. If the command is refused and the fallback is switched on, the next program of this name on

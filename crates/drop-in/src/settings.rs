@@ -4,7 +4,7 @@
 use std::env::{VarError, var};
 
 use antsreg_console::{Refusal, threads};
-use antsreg_pool::Devices;
+use antsreg_pool::{Devices, GpuUse};
 use antsreg_register::DeviceChoice;
 
 use crate::suite::Suite;
@@ -56,9 +56,9 @@ impl Settings {
         Ok(Settings { device, threads: threads.min(MOST_THREADS), fallback })
     }
 
-    /// The number of GPUs that the command may use, counted from the first GPU.
-    pub fn first_gpus(&self) -> Option<usize> {
-        Devices::One(self.device).first_gpus(true)
+    /// The GPUs that the command may use; `None` if this is not known before the driver starts.
+    pub fn gpu_use(&self) -> Option<GpuUse> {
+        Devices::One(self.device).gpu_use(true)
     }
 }
 

@@ -22,6 +22,15 @@ pub enum Devices {
     AllGpus,
 }
 
+/// How work uses GPUs, as far as this is known before the driver starts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GpuUse {
+    /// Number of GPUs that the work may use, counted from GPU 0.
+    pub first: usize,
+    /// Whether one worker does all the work. Otherwise several workers may share a GPU.
+    pub one_worker: bool,
+}
+
 impl Default for Devices {
     fn default() -> Devices {
         Devices::One(DeviceChoice::Auto)
@@ -41,16 +50,16 @@ impl Devices {
         .into()
     }
 
-    /// Number of GPUs that the work may use, counted from GPU 0; `None` if this is not known before the driver starts.
-    /// `alone` means work that uses only one device.
-    pub fn first_gpus(&self, alone: bool) -> Option<usize> {
+    /// The GPUs that the work may use; `None` if this is not known before the driver starts. `alone` means work of one
+    /// worker, which uses only one device.
+    pub fn gpu_use(&self, alone: bool) -> Option<GpuUse> {
         let last = match self {
             Devices::One(DeviceChoice::Auto) if alone => 0,
             Devices::One(DeviceChoice::Cuda(index)) => *index,
             Devices::Several(numbers) => *numbers.iter().max()?,
             Devices::One(DeviceChoice::Auto | DeviceChoice::Cpu) | Devices::AllGpus => return None,
         };
-        Some(last.saturating_add(1))
+        Some(GpuUse { first: last.saturating_add(1), one_worker: alone })
     }
 
     /// The devices one by one. `auto` stands for all GPUs, or for the CPU if there is no GPU.
@@ -337,7 +346,9 @@ mod tests {
             ("cuda:all", None, None),
         ] {
             let devices: Devices = text.parse().expect("devices");
-            assert_eq!((devices.first_gpus(true), devices.first_gpus(false)), (alone, together), "{text}");
+            let of = |first: Option<usize>, one_worker| first.map(|first| GpuUse { first, one_worker });
+            assert_eq!(devices.gpu_use(true), of(alone, true), "{text}");
+            assert_eq!(devices.gpu_use(false), of(together, false), "{text}");
         }
     }
 

@@ -18,7 +18,7 @@ mod write_queue;
 
 pub use background::BackgroundThreads;
 pub use device_workers::{DeviceNote, DeviceWorkers};
-pub use devices::{Devices, Opening, Ready, USUAL_WORKERS, UnknownDevices, open, open_alone, open_by};
+pub use devices::{Devices, GpuUse, Opening, Ready, USUAL_WORKERS, UnknownDevices, open, open_alone, open_by};
 pub use error::Error;
 pub use memory::{MemoryBudget, MemoryShare};
 pub use pipeline::{Late, MOST_WORKERS, StageThreads, Workers, run};

@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use antsreg_console::{CliError, UsageError};
-use antsreg_pool::Devices;
+use antsreg_pool::{Devices, GpuUse};
 use antsreg_register::{Interpolation, Model, Recipe};
 use antsreg_study::pair::{Format, StartFile};
 use antsreg_study::skulls::BrainChoice;
@@ -125,14 +125,13 @@ where
 }
 
 impl Args {
-    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
-    /// CUDA driver starts.
-    pub fn first_gpus(&self) -> Option<usize> {
+    /// The GPUs that the command may use; `None` if this is not known before the CUDA driver starts.
+    pub fn gpu_use(&self) -> Option<GpuUse> {
         match &self.step {
-            None => self.registration.device.first_gpus(false),
-            Some(Step::RegisterOne(step)) => step.device.first_gpus(true),
-            Some(Step::Update(step)) => step.device.first_gpus(true),
-            Some(Step::Finish(step)) => step.device.first_gpus(false),
+            None => self.registration.device.gpu_use(false),
+            Some(Step::RegisterOne(step)) => step.device.gpu_use(true),
+            Some(Step::Update(step)) => step.device.gpu_use(true),
+            Some(Step::Finish(step)) => step.device.gpu_use(false),
             Some(Step::Average(_) | Step::Verify(_)) => None,
         }
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use antsreg_console::{CliError, UsageError};
 use antsreg_kernels::apply::LabelInterpolation;
+use antsreg_pool::GpuUse;
 use antsreg_register::syn::Channel;
 use antsreg_study::batch::Job;
 use antsreg_study::bias::Corrected;
@@ -98,10 +99,9 @@ Examples:
   antsreg-gpu batch -f template.nii.gz --fixed-labels template_labels.nii.gz -o out subjects.csv";
 
 impl Args {
-    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
-    /// CUDA driver starts.
-    pub fn first_gpus(&self) -> Option<usize> {
-        self.registration.device.first_gpus(false)
+    /// The GPUs that the command may use; `None` if this is not known before the CUDA driver starts.
+    pub fn gpu_use(&self) -> Option<GpuUse> {
+        self.registration.device.gpu_use(false)
     }
 
     /// Makes the study (the registrations of many subjects to one fixed image) from the options. An option without

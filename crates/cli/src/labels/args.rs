@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use antsreg_console::{UsageError, command_line::command_line};
 use antsreg_kernels::apply::LabelInterpolation;
+use antsreg_pool::GpuUse;
 use antsreg_register::Recipe;
 use antsreg_study::bias::Corrected;
 use antsreg_study::labels::{AtlasSource, Carrying, Fusion, LabelOptions, TargetFiles};
@@ -147,10 +148,9 @@ pub enum Task {
 }
 
 impl Args {
-    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
-    /// CUDA driver starts.
-    pub fn first_gpus(&self) -> Option<usize> {
-        self.registration.device.first_gpus(self.atlas.is_empty())
+    /// The GPUs that the command may use; `None` if this is not known before the CUDA driver starts.
+    pub fn gpu_use(&self) -> Option<GpuUse> {
+        self.registration.device.gpu_use(self.atlas.is_empty())
     }
 
     /// Makes the task of the verb `labels` from the command-line options. An option without effect is an error.

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use antsreg_console::{CliError, UsageError};
+use antsreg_pool::GpuUse;
 use antsreg_register::Interpolation;
 use antsreg_study::normalise::{self, Output, Request, Shard, Space};
 
@@ -95,10 +96,9 @@ Examples:
   antsreg-gpu normalise study/ -o out --resume";
 
 impl Args {
-    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
-    /// CUDA driver starts.
-    pub fn first_gpus(&self) -> Option<usize> {
-        self.registration.device.first_gpus(false)
+    /// The GPUs that the command may use; `None` if this is not known before the CUDA driver starts.
+    pub fn gpu_use(&self) -> Option<GpuUse> {
+        self.registration.device.gpu_use(false)
     }
 
     /// Converts the command-line options to a request: the scans to normalise, the template and all settings. An option

@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use antsreg_console::UsageError;
 use antsreg_kernels::apply::LabelInterpolation;
+use antsreg_pool::GpuUse;
 use antsreg_register::syn::{Channel, Metric};
 use antsreg_study::bias::Corrected;
 use antsreg_study::pair::{ChannelFiles, Labels, PairFiles};
@@ -124,10 +125,9 @@ Examples:
       -t out/subject_1Warp.nii.gz -t out/subject_0GenericAffine.mat";
 
 impl Args {
-    /// Number of GPUs that this command can use, counted from the first GPU; `None` if this is not known before the
-    /// CUDA driver starts.
-    pub fn first_gpus(&self) -> Option<usize> {
-        self.registration.device.first_gpus(true)
+    /// The GPUs that the command may use; `None` if this is not known before the CUDA driver starts.
+    pub fn gpu_use(&self) -> Option<GpuUse> {
+        self.registration.device.gpu_use(true)
     }
 
     /// Makes the registration job from the options. An option without effect is an error.

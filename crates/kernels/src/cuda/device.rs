@@ -64,29 +64,6 @@ pub(super) struct Device {
     context: Context,
 }
 
-/// The environment variable that lists the devices visible to the driver, as numbers separated by commas. The driver
-/// reads it when it starts, at the first [`Cuda::open`](super::Cuda::open) or
-/// [`Cuda::devices`](super::Cuda::devices).
-pub const VISIBLE_DEVICES: &str = "CUDA_VISIBLE_DEVICES";
-
-/// The value of [`VISIBLE_DEVICES`] that keeps only the first `count` devices of its current value `now`. `None` if
-/// `count` is larger than the number of devices of any machine.
-///
-/// The driver takes 0.1 s longer to start for each visible device. A program that knows how many devices it can use
-/// may set the variable before it starts a thread. A library must not: the environment belongs to the whole process.
-pub fn first_visible(now: Option<&str>, count: usize) -> Option<String> {
-    /// A number that is larger than the number of devices of any machine.
-    const MOST: usize = 64;
-    if count > MOST {
-        return None;
-    }
-    let first = |numbers: &mut dyn Iterator<Item = String>| numbers.take(count).collect::<Vec<_>>().join(",");
-    Some(match now {
-        Some(now) => first(&mut now.split(',').map(str::to_owned)),
-        None => first(&mut (0..count).map(|number| number.to_string())),
-    })
-}
-
 /// Whether this machine has a driver for NVIDIA GPUs, judged by its device files. The driver is not started.
 pub fn has_driver() -> bool {
     // The second file is that of Windows' subsystem for Linux.
@@ -335,19 +312,4 @@ fn code_error(operation: &'static str, code: u32) -> Error {
         _ => code,
     };
     Error::Driver { operation, code, reason: antsreg_cuda_driver::error_text(code) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_first_devices_are_those_that_are_visible_now() {
-        assert_eq!(first_visible(None, 3).as_deref(), Some("0,1,2"));
-        assert_eq!(first_visible(Some("5,2,0"), 2).as_deref(), Some("5,2"));
-        assert_eq!(first_visible(Some("7"), 4).as_deref(), Some("7"));
-        assert_eq!(first_visible(Some("-1"), 1).as_deref(), Some("-1"), "none stays none");
-        assert_eq!(first_visible(Some(""), 1).as_deref(), Some(""), "none stays none");
-        assert_eq!(first_visible(None, 10_000), None);
-    }
 }
