@@ -6,6 +6,7 @@ use antsreg_console::{CliError, UsageError};
 use antsreg_pool::GpuUse;
 use antsreg_register::Interpolation;
 use antsreg_study::normalise::{self, Output, Request, Shard, Space};
+use antsreg_study::subjects;
 
 use crate::options::RegistrationArgs;
 use crate::values;
@@ -98,14 +99,15 @@ Examples:
 impl Args {
     /// The GPUs that the command may use; `None` if this is not known before the CUDA driver starts.
     pub fn gpu_use(&self) -> Option<GpuUse> {
-        self.registration.device.gpu_use(false)
+        let is_one = self.scans.len() == 1 && subjects::is_image(&self.scans[0]);
+        self.registration.device.gpu_use(is_one)
     }
 
     /// Converts the command-line options to a request: the scans to normalise, the template and all settings. An option
     /// without effect is an error.
     pub fn request(&self) -> Result<Request, CliError> {
         let scans = normalise::list(&self.scans, &self.also)?;
-        if !self.also.is_empty() && self.scans.iter().all(|source| antsreg_study::subjects::is_image(source)) {
+        if !self.also.is_empty() && self.scans.iter().all(|source| subjects::is_image(source)) {
             let with = "scans given as images: only tables and BIDS folders name further images".into();
             return Err(UsageError::NoEffect { option: "--also", with }.into());
         }
