@@ -24,6 +24,7 @@ pub mod bias;
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
+mod distance;
 mod error;
 pub mod fusion;
 pub mod gaussian;
@@ -44,6 +45,7 @@ pub use backend::Backend;
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
+pub use distance::DistanceLimits;
 pub use error::Error;
 pub use input::{Input, Voxels};
 pub use lent::{Lent, Place};

@@ -17,6 +17,7 @@ use nalgebra::Point3;
 use rayon::prelude::*;
 
 use super::finer::Finer;
+use super::refine::distance_limits;
 use super::warning::BrainWarning;
 use super::window::Window;
 use super::{Contrast, Error, Template, shading};
@@ -29,8 +30,9 @@ pub struct Aligned {
     pub window: Window,
     /// The part of the image in a box around the brain, after removal of the shading.
     pub image: Arc<Volume>,
-    /// For each voxel of the box: the share that is brain of the registered template, 0 to 1.
-    pub prior: Volume,
+    /// For each voxel of the box: the signed distance of its centre to the border of the registered template's brain, mm;
+    /// positive in the brain, within [`distance_limits`].
+    pub distance_mm: Vec<f32>,
     /// Affine map from points of the template to points of the image, RAS mm.
     pub affine: AffineTransform,
     /// Absolute correlation of the image with the template near the brain after the registration.
@@ -92,10 +94,9 @@ pub fn align(
     };
     let fixed = Side::new(head.clone()).with_mask(mask);
     let then = BringBack { template, head, image: &moving.image };
-    let (prior, correlation) = register_and(&fixed, &moving, &options, device, progress, then)?;
+    let (distance_mm, correlation) = register_and(&fixed, &moving, &options, device, progress, then)?;
     let image = moving.image.volume()?.clone();
-    let prior = Volume { grid: image.grid.clone(), voxels: prior };
-    Ok(Aligned { contrast: *contrast, window, image, prior, affine, correlation, held })
+    Ok(Aligned { contrast: *contrast, window, image, distance_mm, affine, correlation, held })
 }
 
 /// Result of an affine registration of the template's whole head and the head of an image.
@@ -281,8 +282,9 @@ impl Continuation for Compare<'_> {
     }
 }
 
-/// After the deformable registration: resamples the template's brain on the grid of the image. Also computes the
-/// absolute correlation of the image with the template's head near the brain.
+/// After the deformable registration: resamples the template's brain on the grid of the image, and computes the signed
+/// distances to its border. Also computes the absolute correlation of the image with the template's head near the
+/// brain.
 struct BringBack<'a> {
     template: &'a Template,
     head: &'a Volume,
@@ -312,7 +314,9 @@ impl Continuation for BringBack<'_> {
         let mut prior = backend.image(onto.shape)?;
         let brain = Sampler::new(backend, template.brain(), Kernel::Linear)?;
         brain.read(backend, onto, Some(&field), &back, &mut prior)?;
-        Ok((backend.download(&prior)?, correlation))
+        drop(field);
+        let distance = backend.signed_distance(&prior, onto.spacing.into(), distance_limits(onto))?;
+        Ok((backend.download(&distance)?, correlation))
     }
 }
 

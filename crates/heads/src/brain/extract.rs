@@ -68,15 +68,16 @@ fn extract_from(
     device: Device,
     progress: &mut dyn Progress,
 ) -> Result<Extraction, Error> {
-    let Aligned { contrast, window, image, prior, affine, correlation, held } =
+    let Aligned { contrast, window, image, distance_mm, affine, correlation, held } =
         align(head, template, &device, progress)?;
     let head_to_template = affine.inverse().ok_or(Error::Nowhere)?;
-    let before: Vec<bool> = prior.voxels.par_iter().map(|share| *share > 0.5).collect();
+    let before: Vec<bool> = distance_mm.par_iter().map(|mm| *mm > 0.0).collect();
     let near = Window::around_set(&image.grid, &before, REACH_MM).ok_or(Error::Nowhere)?;
-    let larger = (image, before, prior);
+    let larger = (image, before, distance_mm);
     let (window, image, before) = (window.inner(&near), near.cut(&larger.0), near.cut_voxels(&larger.1));
+    let distance_mm = near.cut_voxels(&larger.2);
     free_later(larger);
-    let (inside, probability) = refine(&image, &before, correlation, device)?;
+    let (inside, probability) = refine(&image, distance_mm, correlation, device)?;
     let count = |set: &[bool]| set.par_iter().filter(|inside| **inside).count();
     let both = before.par_iter().zip(&inside).filter(|(a, b)| **a && **b).count();
     let voxels = count(&inside);

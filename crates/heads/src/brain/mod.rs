@@ -3,7 +3,6 @@
 
 mod align;
 mod ball;
-mod distance;
 mod error;
 mod extract;
 mod finer;
@@ -18,7 +17,6 @@ mod warning;
 mod window;
 
 pub use align::device_bytes;
-pub(crate) use distance::{Limits, signed_distance_mm};
 pub use error::Error;
 pub use extract::{Extraction, extract, value_without_skull, without_skull};
 pub use kind::{Kind, kind, mask_of_brain};

@@ -2,13 +2,12 @@
 
 use antsreg_core::intensity::quantiles;
 use antsreg_core::{Grid, Volume};
-use antsreg_kernels::{self as kernels, Backend};
+use antsreg_kernels::{self as kernels, Backend, DistanceLimits};
 use antsreg_register::{Device, Task};
 use rayon::prelude::*;
 
 use super::Error;
 use super::ball::{dilated, eroded};
-use super::distance::{Limits, signed_distance_mm};
 use super::extract::free_later;
 use super::regions::{fill_holes, keep_largest};
 
@@ -60,19 +59,22 @@ const PIECE: usize = 1 << 16;
 /// Largest brain probability that a voxel outside the final mask gets.
 const BELOW_HALF: f32 = 0.49;
 
-/// Decides for each voxel whether it is brain, and how probable that is, from the image and a registered brain. The
-/// higher the correlation of the registration, the less the intensities move the edge. The handle of the device is
+/// Decides for each voxel whether it is brain, and how probable that is, from the image and the signed distances of its
+/// voxels to the border of the registered brain, within [`distance_limits`]. The higher the correlation of the
+/// registration, the less the intensities move the edge. The handle of the device is
 /// dropped on another thread after the last computation on the device, because the driver takes a while to release the
 /// device.
 pub fn refine(
     image: &Volume,
-    registered: &[bool],
+    distance_mm: Vec<f32>,
     correlation: f64,
     device: Device,
 ) -> Result<(Vec<bool>, Vec<f32>), Error> {
     let unlike = ((1.0 - correlation) / UNLIKE).clamp(0.0, 1.0) as f32;
     let grid = &image.grid;
-    let depth = depth_mm(grid, registered);
+    // The depth below the brain's edge, which lies halfway between the centres of voxels on both sides.
+    let (mut depth, half) = (distance_mm, grid.spacing.min() as f32 / 2.0);
+    depth.par_iter_mut().for_each(|mm| *mm -= half.copysign(*mm));
     let sigma_voxels = [0, 1, 2].map(|axis| SMOOTH_MM / grid.spacing[axis]);
     let odds = device.run(Smooth { shape: grid.shape, voxels: &odds(image, &depth), sigma_voxels })?;
     let (refined, ()) = rayon::join(|| decide(grid, &depth, odds, unlike), || drop(device));
@@ -111,14 +113,10 @@ fn share(odds: f32) -> f32 {
     1.0 / (1.0 + (-odds).exp())
 }
 
-/// Signed distance to the edge of a set of voxels, mm; positive inside. The edge lies halfway between the centres of
-/// voxels on both sides. Distances beyond the range that this module uses are cut off.
-fn depth_mm(grid: &Grid, set: &[bool]) -> Vec<f32> {
-    let half = grid.spacing.min() as f32 / 2.0;
-    let limits = Limits { inside_mm: BAND_MM + 2.0 * half, outside_mm: AROUND_MM + 2.0 * half };
-    let mut depth = signed_distance_mm(grid, set, limits);
-    depth.par_iter_mut().for_each(|mm| *mm -= half.copysign(*mm));
-    depth
+/// The range of the distances between centres of voxels that [`refine`] uses.
+pub fn distance_limits(grid: &Grid) -> DistanceLimits {
+    let voxel = grid.spacing.min() as f32;
+    DistanceLimits { inside_mm: BAND_MM + voxel, outside_mm: AROUND_MM + voxel }
 }
 
 /// Morphological opening of a set of voxels: returns the largest region that remains after thin bridges are removed,

@@ -4,12 +4,13 @@ use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
 use antsreg_core::{Grid, Volume};
+use antsreg_kernels::DistanceLimits;
+use antsreg_kernels::cpu::signed_distance;
 use nalgebra::Point3;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use super::distance::{Limits, signed_distance_mm};
 use super::packed::unpack;
 
 /// MRI contrast of an image of a head.
@@ -138,8 +139,8 @@ impl Template {
         let inside: Vec<bool> = brain.voxels.iter().map(|share| *share > 0.5).collect();
         // Voxels are compared with thresholds of their distance from the brain's edge. So distances are computed up to
         // 1 mm beyond these thresholds.
-        let limits = Limits { inside_mm: DEEP_MM + 1.0, outside_mm: NEAR_MM + 1.0 };
-        let depth = signed_distance_mm(&brain.grid, &inside, limits);
+        let limits = DistanceLimits { inside_mm: DEEP_MM + 1.0, outside_mm: NEAR_MM + 1.0 };
+        let depth = signed_distance(brain.grid.shape, brain.grid.spacing.into(), &inside, limits);
         let beyond = |least: f32| {
             let voxels = depth.iter().map(|mm| if *mm >= least { 1.0 } else { 0.0 }).collect();
             Arc::new(Volume { grid: brain.grid.clone(), voxels })

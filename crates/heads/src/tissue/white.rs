@@ -1,12 +1,14 @@
 //! Finds the white matter of a T1-weighted image of a brain.
 
 use antsreg_core::Volume;
+use antsreg_kernels::DistanceLimits;
+use antsreg_kernels::cpu::signed_distance;
 use antsreg_register::Device;
 use rayon::prelude::*;
 
 use super::{Error, Histogram, Mixture};
 use crate::bias;
-use crate::brain::{Limits, keep_largest, signed_distance_mm};
+use crate::brain::keep_largest;
 
 /// Distance between the voxels from which the shading is estimated, mm.
 const BIAS_STEP_MM: f64 = 4.0;
@@ -85,8 +87,8 @@ fn without_shading(image: &Volume, brain: &Volume, inside: &[bool]) -> Result<Ve
 /// Returns an error if the supposed white matter is not more frequent inside the brain than near its surface.
 fn check_depth(brain: &Volume, white: &[bool]) -> Result<(), Error> {
     let set: Vec<bool> = brain.voxels.iter().map(|mask| *mask > 0.5).collect();
-    let limits = Limits { inside_mm: 2.0 * INSIDE_MM, outside_mm: SURFACE_MM };
-    let depths = signed_distance_mm(&brain.grid, &set, limits);
+    let limits = DistanceLimits { inside_mm: 2.0 * INSIDE_MM, outside_mm: SURFACE_MM };
+    let depths = signed_distance(brain.grid.shape, brain.grid.spacing.into(), &set, limits);
     let share = |wanted: &dyn Fn(f32) -> bool| {
         let all = depths.iter().zip(white).filter(|(depth, _)| wanted(**depth));
         let [count, white] = all.fold([0.0, 0.0], |[n, w], (_, white)| [n + 1.0, w + f64::from(u8::from(*white))]);

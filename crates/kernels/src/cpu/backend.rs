@@ -7,16 +7,17 @@ use antsreg_core::AffineTransform;
 use antsreg_core::intensity::{Quantiles, all_quantiles};
 use antsreg_core::jacobian::JacobianSummary;
 use nalgebra::Matrix3;
+use rayon::prelude::*;
 
 use super::{
     CcWorkspace, Cpu, Field, FixedBins, Image, MiWorkspace, Relaxation, contrast, correlation_ratio,
-    cross_correlation, field, fit_sums, gradient, intensity, invert, jacobian, joint_histogram, mattes, mix, moments,
-    relax, resample, scores, sinc, smooth, spline,
+    cross_correlation, distance, field, fit_sums, gradient, intensity, invert, jacobian, joint_histogram, mattes,
+    mix, moments, relax, resample, scores, sinc, smooth, spline,
 };
 use crate::{
-    Backend, CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, FitRule, FitSums, InverseConsistency,
-    InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place, ProfileBin, RelaxRound,
-    Sampling,
+    Backend, CcParameters, CcScores, Contrast, ContrastRule, DistanceLimits, Entropies, Error, FitRule, FitSums,
+    InverseConsistency, InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place,
+    ProfileBin, RelaxRound, Sampling,
 };
 
 /// Number of samples of the moving image that each thread computes in one call for the costs of transforms, if the
@@ -102,6 +103,12 @@ impl Backend for Cpu {
 
     fn gradient_magnitude(&self, image: &Image, spacing: [f64; 3]) -> Result<Image, Error> {
         Ok(gradient::magnitude(image, spacing))
+    }
+
+    fn signed_distance(&self, set: &Image, spacing_mm: [f64; 3], limits: DistanceLimits) -> Result<Image, Error> {
+        let inside: Vec<bool> = set.voxels.par_iter().map(|value| *value > 0.5).collect();
+        let voxels = distance::signed_distance(set.shape, spacing_mm, &inside, limits);
+        Ok(Image { shape: set.shape, voxels: voxels.into() })
     }
 
     fn gradient_profile(&self, image: &Image, spacing: [f64; 3]) -> Result<Vec<ProfileBin>, Error> {

@@ -9,9 +9,9 @@ use nalgebra::Matrix3;
 
 use super::{CcPending, CcWorkspace, Cuda, Field, FixedBins, Image, MiWorkspace, Relaxation};
 use crate::{
-    Backend, CcParameters, CcScores, Contrast, ContrastRule, Entropies, Error, FitRule, FitSums, InverseConsistency,
-    InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place, ProfileBin, RelaxRound,
-    Sampling,
+    Backend, CcParameters, CcScores, Contrast, ContrastRule, DistanceLimits, Entropies, Error, FitRule, FitSums,
+    InverseConsistency, InversionLimits, JointParameters, Lent, MetricOutput, MiParameters, Moments, Place,
+    ProfileBin, RelaxRound, Sampling,
 };
 
 impl Backend for Cuda {
@@ -117,6 +117,10 @@ impl Backend for Cuda {
 
     fn gradient_magnitude(&self, image: &Image, spacing: [f64; 3]) -> Result<Image, Error> {
         self.magnitude_of_gradient(image, spacing)
+    }
+
+    fn signed_distance(&self, set: &Image, spacing_mm: [f64; 3], limits: DistanceLimits) -> Result<Image, Error> {
+        self.distance_to_border(set, spacing_mm, limits)
     }
 
     fn gradient_profile(&self, image: &Image, spacing: [f64; 3]) -> Result<Vec<ProfileBin>, Error> {

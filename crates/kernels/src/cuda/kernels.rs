@@ -50,6 +50,7 @@ module!(Compose, "compose", [compose_fields, advance]);
 module!(Contrast, "contrast", [contrast]);
 module!(Correlation, "correlation", [correlation]);
 module!(Deflate, "deflate", [deflate_plan, deflate_write]);
+module!(Distance, "distance", [distance_along_rows, distance_across_rows]);
 module!(FitSums, "fit_sums", [fit_sums, fit_totals]);
 module!(Fusion, "fusion", [fusion_means, fusion_boxes, fusion_weights]);
 module!(GradientMagnitude, "gradient_magnitude", [gradient_magnitude, gradient_profile]);
@@ -210,6 +211,7 @@ load_later!(
     contrast: Contrast,
     correlation_ratio: CorrelationRatio,
     deflate: Deflate,
+    distance: Distance,
     fit_sums: FitSums,
     fusion: Fusion,
     gradient_magnitude: GradientMagnitude,

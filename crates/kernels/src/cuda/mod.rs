@@ -18,6 +18,7 @@ mod cross_correlation;
 mod deflate;
 mod device;
 mod direct;
+mod distance;
 pub mod extension;
 mod field;
 mod fit_sums;

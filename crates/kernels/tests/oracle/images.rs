@@ -1,6 +1,6 @@
 use std::io::Read;
 
-use antsreg_kernels::{Backend, Cpu, Error, PROFILE_BINS, Sampling};
+use antsreg_kernels::{Backend, Cpu, DistanceLimits, Error, PROFILE_BINS, Sampling};
 
 use super::naive::{self, apply, index, trilinear, within_half_a_voxel};
 use super::scene::{self, SHAPES, voxels};
@@ -39,6 +39,40 @@ fn smoothing_spreads_single_voxels_among_zeros() {
         let error = worst(&Cpu.download(&smoothed).unwrap(), expected);
         // The tolerance is the rounding error of three successive weighted sums of values of at most 5.
         assert!(error < 1e-6, "{shape:?}: {error}");
+    }
+}
+
+#[test]
+fn signed_distances_are_those_of_a_search_among_all_voxels() {
+    let distance = |set: &[f32], shape, spacing, limits| {
+        Cpu.download(&Cpu.signed_distance(&Cpu.upload(shape, set).unwrap(), spacing, limits).unwrap()).unwrap()
+    };
+    let wide = DistanceLimits { inside_mm: 100.0, outside_mm: 100.0 };
+    let narrow = DistanceLimits { inside_mm: 2.0, outside_mm: 2.5 };
+    // The CPU computes 64 voxels along the first axis together.
+    for shape in [[7, 6, 5], [1, 6, 5], [9, 5, 1], [70, 3, 4]] {
+        // Single voxels, and beyond a plane all voxels.
+        let is_inside = |[x, y, z]: [usize; 3]| (x + 7 * y + 42 * z) * 31 % 37 < 9 || x > shape[0] / 2 + 1;
+        let set: Vec<f32> = voxels(shape).map(|voxel| if is_inside(voxel) { 0.51 } else { 0.49 }).collect();
+        for (spacing, limits) in [([1.0; 3], wide), ([1.0, 1.5, 3.0], wide), ([1.0, 1.5, 3.0], narrow)] {
+            let expected = voxels(shape).map(|voxel| {
+                let to = |other: [usize; 3]| {
+                    let mm = |axis: usize| (voxel[axis] as f64 - other[axis] as f64) * spacing[axis];
+                    (0..3).map(|axis| mm(axis).powi(2)).sum::<f64>().sqrt()
+                };
+                let others = voxels(shape).filter(|other| is_inside(*other) != is_inside(voxel));
+                let nearest = others.map(to).fold(f64::INFINITY, f64::min);
+                match is_inside(voxel) {
+                    true => nearest.min(limits.inside_mm.into()),
+                    false => -nearest.min(limits.outside_mm.into()),
+                }
+            });
+            // The tolerance is the rounding error of distances of at most 100 mm.
+            let error = worst(&distance(&set, shape, spacing, limits), expected);
+            assert!(error < 2e-5, "shape {shape:?}, spacing {spacing:?}, {limits:?}: {error}");
+        }
+        let all = |value: f32| distance(&vec![value; shape.iter().product()], shape, [1.0; 3], narrow);
+        assert!(all(0.5).iter().all(|mm| *mm == -2.5) && all(1.0).iter().all(|mm| *mm == 2.0), "{shape:?}");
     }
 }
 

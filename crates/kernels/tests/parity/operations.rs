@@ -2,7 +2,7 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_core::io::Deflated;
-use antsreg_kernels::{Backend, Error, InversionLimits, RelaxLimits, RelaxRound, Sampling};
+use antsreg_kernels::{Backend, DistanceLimits, Error, InversionLimits, RelaxLimits, RelaxRound, Sampling};
 use nalgebra::Matrix3;
 
 use crate::inspected::Inspected;
@@ -191,6 +191,11 @@ fn images<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), Er
     for spacing in [[1.0; 3], [0.8, 1.0, 3.1]] {
         let edges = backend.gradient_magnitude(&image, spacing)?;
         out.image(format!("gradient_magnitude {spacing:?}"), EXACT, &edges)?;
+    }
+    for (spacing_mm, inside_mm, outside_mm) in [([1.0; 3], 6.0, 12.0), ([0.8, 1.0, 3.1], 1.5, 4.5)] {
+        let limits = DistanceLimits { inside_mm, outside_mm };
+        let distance = backend.signed_distance(&image, spacing_mm, limits)?;
+        out.image(format!("signed_distance {spacing_mm:?}"), EXACT, &distance)?;
     }
     let [first, second] = [3, 4].map(|seed| backend.upload(world.shape, &World::image(world.shape, seed)));
     let (first, second, mask) = (first?, second?, backend.upload(world.shape, &World::mask(world.shape, 29))?);

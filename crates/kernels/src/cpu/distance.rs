@@ -1,30 +1,21 @@
 //! Computes distances in mm to the border of a set of voxels, up to a limit: the exact Euclidean transform, one axis
 //! after the other (Saito and Toriwaki 1994).
 
-use antsreg_core::Grid;
 use pulp::{Arch, NullaryFnOnce};
 use rayon::prelude::*;
 
-/// The largest computed distances from the border of the set, mm. Voxels farther from the border get this largest
-/// distance.
-#[derive(Debug, Clone, Copy)]
-pub struct Limits {
-    /// Largest computed distance of a voxel in the set from the set's border, mm.
-    pub inside_mm: f32,
-    /// Largest computed distance of a voxel outside the set from the set's border, mm.
-    pub outside_mm: f32,
-}
+use crate::DistanceLimits;
 
 /// Largest number of voxels, adjacent along the first axis, for which distances to the border of a set are computed
 /// together.
 const WIDTH: usize = 64;
 
-/// Signed distances: for each voxel of a set, the distance of its centre to the nearest centre of a voxel outside, mm;
-/// for other voxels, minus the distance to the nearest centre of a voxel of the set.
-pub fn signed_distance_mm(grid: &Grid, set: &[bool], limits: Limits) -> Vec<f32> {
-    let [nx, ny, nz] = grid.shape;
-    let steps = [0, 1, 2].map(|axis| grid.spacing[axis] as f32);
-    let squares = [limits.outside_mm, limits.inside_mm].map(|mm| mm * mm);
+/// The signed distances of all voxels to the border of a set of voxels, as of
+/// [`Backend::signed_distance`](crate::Backend::signed_distance). `set` says for each voxel whether it is in the set.
+pub fn signed_distance(shape: [usize; 3], spacing_mm: [f64; 3], set: &[bool], limits: DistanceLimits) -> Vec<f32> {
+    let [nx, ny, nz] = shape;
+    let steps = spacing_mm.map(|mm| mm as f32);
+    let squares = limits.squares();
     // Squares of the lengths of 1, 2, … voxels along the first axis, mm². They are the squared distances of voxels to a
     // voxel of the same row.
     let ramp: Vec<f32> = (1..=nx).map(|count| count as f32 * steps[0]).map(|mm| mm * mm).collect();
@@ -218,31 +209,4 @@ fn extreme(values: &[f32], is_better: impl Fn(f32, f32) -> bool) -> f32 {
     let found =
         eights.iter().fold([start; 8], |best, eight| std::array::from_fn(|n| better(eight[n].abs(), best[n])));
     found.into_iter().chain(rest.iter().map(|value| value.abs())).fold(start, |best, value| better(value, best))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distances_are_those_of_a_search_among_all() {
-        let grid = Grid::axis_aligned([7, 6, 5], [1.0, 1.5, 3.0]);
-        let place = |n: usize| [(n % 7) as f32, (n / 7 % 6) as f32 * 1.5, (n / 42) as f32 * 3.0];
-        for (far, limits) in [
-            (100.0, Limits { inside_mm: 100.0, outside_mm: 100.0 }),
-            (2.0, Limits { inside_mm: 2.0, outside_mm: 2.5 }),
-        ] {
-            let set: Vec<bool> = (0..grid.len()).map(|n| (n * 31) % 37 < 9 || n % 7 > 4).collect();
-            for (n, found) in signed_distance_mm(&grid, &set, limits).into_iter().enumerate() {
-                let to = |m: usize| place(n).iter().zip(place(m)).map(|(a, b)| (a - b) * (a - b)).sum::<f32>().sqrt();
-                let others = (0..grid.len()).filter(|m| set[*m] != set[n]);
-                let expected = others.map(to).fold(f32::INFINITY, f32::min);
-                let expected = if set[n] { expected.min(limits.inside_mm) } else { -expected.min(limits.outside_mm) };
-                assert!((found - expected).abs() < 1e-4, "{n}: {found} and {expected}, at most {far}");
-            }
-        }
-        let limits = Limits { inside_mm: 5.0, outside_mm: 7.0 };
-        assert!(signed_distance_mm(&grid, &vec![false; grid.len()], limits).iter().all(|mm| *mm == -7.0));
-        assert!(signed_distance_mm(&grid, &vec![true; grid.len()], limits).iter().all(|mm| *mm == 5.0));
-    }
 }
