@@ -70,21 +70,35 @@ impl Blocks {
 /// Calls `compute([j, k], row)` for each row (·, j, k) of a volume, on all threads. What `compute` inlines is compiled
 /// for the [`widest`] vectors.
 #[inline(always)]
-pub(super) fn each_row<T: Send>(
+pub(super) fn each_row<T: Send>(voxels: &mut [T], shape: [usize; 3], compute: impl Fn([usize; 2], &mut [T]) + Sync) {
+    each_row_with(
+        voxels,
+        shape,
+        || (),
+        #[inline(always)]
+        |(), at, row| compute(at, row),
+    );
+}
+
+/// Does what [`each_row`] does, and gives each call a `scratch`, which is made once for each block of rows.
+#[inline(always)]
+pub(super) fn each_row_with<T: Send, S>(
     voxels: &mut [T],
     [nx, ny, nz]: [usize; 3],
-    compute: impl Fn([usize; 2], &mut [T]) + Sync,
+    scratch: impl Fn() -> S + Sync,
+    compute: impl Fn(&mut S, [usize; 2], &mut [T]) + Sync,
 ) {
     let blocks = Blocks::of(ny, 0..nz, 0);
     let parts = voxels.chunks_mut(nx * ny).flat_map(|slice| slice.chunks_mut(nx * blocks.rows()));
     let tasks: Vec<_> = blocks.ranges().zip(blocks.sort(parts)).collect();
     tasks.into_par_iter().for_each(|([rows, slices], parts)| {
+        let mut scratch = scratch();
         widest(
             #[inline(always)]
             || {
                 for (k, part) in slices.zip(parts) {
                     for (j, row) in rows.clone().zip(part.chunks_exact_mut(nx)) {
-                        compute([j, k], row);
+                        compute(&mut scratch, [j, k], row);
                     }
                 }
             },

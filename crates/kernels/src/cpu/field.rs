@@ -5,8 +5,9 @@ use nalgebra::Matrix3;
 use rayon::prelude::*;
 use wide::f32x4;
 
-use super::blocks::each_row;
+use super::blocks::{each_row, each_row_with};
 use super::image::{Cell, strides};
+use super::points::{Place, Points};
 use super::resample::Line;
 use super::widest;
 use crate::Error;
@@ -67,6 +68,7 @@ impl Field {
         FieldSampler {
             components: &self.components,
             strides: strides(self.shape).map(|stride| 3 * stride as u32),
+            shape: self.shape,
             cell: Cell::new(self.shape),
         }
     }
@@ -84,16 +86,27 @@ pub(super) struct FieldSampler<'a> {
     /// Distance in memory, in floats, to the next voxel along each axis, 0 along an axis of one voxel. With 32 bits the
     /// compiler knows that sums of them do not overflow, and checks fewer bounds.
     strides: [u32; 3],
+    shape: [usize; 3],
     cell: Cell,
 }
 
 impl FieldSampler<'_> {
+    pub(super) fn shape(&self) -> [usize; 3] {
+        self.shape
+    }
+
     /// The displacement at a point by trilinear interpolation; beyond the border, the value at the border. The fourth
     /// lane of the result has no meaning: vectors have three components, but the processor works on four lanes.
     #[inline(always)]
     pub(super) fn at(&self, point: f32x4) -> f32x4 {
-        let (near, t) = self.cell.locate(point);
-        let [tx, ty, tz, _] = t.to_array();
+        let (near, within) = self.cell.locate(point);
+        let [x, y, z, _] = within.to_array();
+        self.at_place(Place { near, within: [x, y, z] })
+    }
+
+    /// The displacement at a place by trilinear interpolation. The fourth lane of the result has no meaning.
+    #[inline(always)]
+    pub(super) fn at_place(&self, Place { near, within: [tx, ty, tz] }: Place) -> f32x4 {
         let [_, sy, sz] = self.strides.map(|stride| stride as usize);
         // The bounds of all eight voxels are checked at once.
         let cell = &self.components[3 * near..][..sz + sy + 7];
@@ -111,8 +124,14 @@ impl FieldSampler<'_> {
     /// The derivatives ∂u/∂x, ∂u/∂y and ∂u/∂z of the trilinear interpolation in the cell of the point.
     #[inline(always)]
     pub(super) fn derivative(&self, point: f32x4) -> [f32x4; 3] {
-        let (near, t) = self.cell.locate(point);
-        let [tx, ty, tz, _] = t.to_array();
+        let (near, within) = self.cell.locate(point);
+        let [x, y, z, _] = within.to_array();
+        self.derivative_at_place(Place { near, within: [x, y, z] })
+    }
+
+    /// The derivatives ∂u/∂x, ∂u/∂y and ∂u/∂z of the trilinear interpolation at a place.
+    #[inline(always)]
+    pub(super) fn derivative_at_place(&self, Place { near, within: [tx, ty, tz] }: Place) -> [f32x4; 3] {
         let [sx, sy, sz] = self.strides.map(|stride| stride as usize);
         let corner = |at: usize| f32x4::from(&self.components[at..at + 4]);
         let along_x = |at: usize| (corner(at), corner(at + sx));
@@ -162,15 +181,22 @@ pub(super) fn advance(field: &mut Field, update: &Field, step_voxels: f64) {
 /// u(x) ← u(x) + scale·then(x + u(x)).
 fn compose_scaled(field: &mut Field, then: &Field, scale: f32) {
     let (shape, sampler) = (field.shape, then.sampler());
-    each_row(
+    each_row_with(
         field.vectors_mut(),
         shape,
+        Points::new,
         #[inline(always)]
-        |[j, k], row| {
+        |points, [j, k], row| {
             let (y, z) = (j as f32, k as f32);
-            for (i, u) in row.iter_mut().enumerate() {
-                let before = lanes(*u);
-                *u = vector(before + f32x4::splat(scale) * sampler.at(lanes([i as f32, y, z]) + before));
+            for (n, vectors) in row.chunks_mut(Points::MOST).enumerate() {
+                let first = n * Points::MOST;
+                for (lane, u) in vectors.iter().enumerate() {
+                    points.set(lane, [(first + lane) as f32 + u[0], y + u[1], z + u[2]]);
+                }
+                points.locate(vectors.len(), shape);
+                for (lane, u) in vectors.iter_mut().enumerate() {
+                    *u = vector(lanes(*u) + f32x4::splat(scale) * sampler.at_place(points.place(lane)));
+                }
             }
         },
     );

@@ -1,12 +1,16 @@
 //! Inversion of a displacement field by fixed-point and Newton steps, for each voxel on its own.
 
+mod row;
+
 use std::ops::{Add, Mul, Sub};
 
 use wide::f32x4;
 
-use super::blocks::each_row;
+use super::blocks::each_row_with;
 use super::field::{Field, FieldSampler, lanes, on_edge, vector};
+use super::points::Points;
 use crate::InversionLimits;
+use row::Row;
 
 /// Number of fixed-point steps v ← −u(x + v) before Newton steps. If the start is the inverse of the previous
 /// iteration, these steps are enough nearly everywhere. Where they are not, more of them do not help: they converge
@@ -15,23 +19,29 @@ const PLAIN_STEPS: usize = 2;
 
 /// Improves `inverse`, the inverse v of a field u, until u(x + v(x)) + v(x) is within the limits at each voxel.
 pub(super) fn invert(field: &Field, inverse: &mut Field, limits: &InversionLimits) {
-    let [nx, ny, nz] = field.shape;
+    let [_, ny, nz] = field.shape;
     let sampler = field.sampler();
-    each_row(
+    each_row_with(
         inverse.vectors_mut(),
         field.shape,
+        Row::new,
         #[inline(always)]
-        |[j, k], vectors| {
+        |row, [j, k], vectors| {
             if on_edge([0, j, k], [1, ny, nz]) {
                 return vectors.fill([0.0; 3]);
             }
-            let (y, z) = (j as f32, k as f32);
-            for (i, v) in vectors.iter_mut().enumerate() {
-                *v = if on_edge([i, 0, 0], [nx, 1, 1]) {
-                    [0.0; 3]
-                } else {
-                    invert_at(&sampler, [i as f32, y, z], *v, limits)
-                };
+            // Both ends of a row are at the border, unless the axis has one voxel.
+            let inner = match vectors {
+                [only] => std::slice::from_mut(only),
+                [first, inner @ .., last] => {
+                    (*first, *last) = ([0.0; 3], [0.0; 3]);
+                    inner
+                }
+                [] => return,
+            };
+            let begin = usize::from(field.shape[0] > 1);
+            for (n, vectors) in inner.chunks_mut(Points::MOST).enumerate() {
+                row.run(&sampler, [begin + n * Points::MOST, j, k], vectors, limits);
             }
         },
     );
@@ -130,6 +140,39 @@ pub(super) fn squared_residual(sampler: &FieldSampler, point: [f32; 3], v: [f32;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn many_voxels_get_the_inverse_that_each_of_them_gets_alone() {
+        let limits = [(1, 0.0, 0.0), (20, 0.03, 0.0), (50, 0.005, 0.3)];
+        let limits = limits.map(|(steps, tolerance_voxels, untouched_voxels)| InversionLimits {
+            steps,
+            tolerance_voxels,
+            untouched_voxels,
+        });
+        for (nx, limits) in [1, 2, 3, 66, 130].into_iter().flat_map(|nx| limits.map(|limits| (nx, limits))) {
+            let shape = [nx, 6, 5];
+            let wave = |at: [usize; 3], phase: f32| {
+                let [x, y, z] = at.map(|n| n as f32);
+                [0.9 * (0.5 * x + phase).sin(), 0.6 * (x + y + phase).cos(), 0.8 * (0.7 * z - 0.3 * x + phase).sin()]
+            };
+            let field = |phase: f32| {
+                let mut field = Field::zeros(shape);
+                let at = |n: usize| [n % nx, n / nx % 6, n / nx / 6];
+                field.vectors_mut().iter_mut().enumerate().for_each(|(n, vector)| *vector = wave(at(n), phase));
+                field
+            };
+            let (field, start) = (field(0.0), field(2.9));
+            let mut inverse = start.clone();
+            invert(&field, &mut inverse, &limits);
+            let alone: Vec<[f32; 3]> = (0..nx * 30)
+                .map(|n| {
+                    let at = [n % nx, n / nx % 6, n / nx / 6];
+                    inverse_at(&field.sampler(), shape, at, start.vectors()[n], &limits)
+                })
+                .collect();
+            assert_eq!(inverse.vectors(), alone, "{nx} voxels, {limits:?}");
+        }
+    }
 
     fn scaling(x: f32, y: f32, z: f32) -> [[f32; 3]; 3] {
         [[x - 1.0, 0.0, 0.0], [0.0, y - 1.0, 0.0], [0.0, 0.0, z - 1.0]]

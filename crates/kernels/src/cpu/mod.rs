@@ -27,6 +27,7 @@ mod lanes;
 mod mattes;
 mod mix;
 mod moments;
+mod points;
 mod relax;
 mod resample;
 mod samples;

@@ -2,22 +2,28 @@
 
 use antsreg_core::AffineTransform;
 
-use super::blocks::each_row;
+use super::blocks::{each_row, each_row_with};
 use super::field::Field;
-use super::image::{Image, Sampler};
+use super::image::{Image, Sampler, Samples};
+use super::points::Points;
 use crate::Sampling;
 
 /// Resamples an image by trilinear interpolation: out(x) = image(m(x)), with the map m = `out_to_image`.
 pub(super) fn affine(image: &Image, out_to_image: &AffineTransform, outside: f32, out: &mut Image) {
     let sampler = Sampler::new(image, outside);
-    each_row(
+    each_row_with(
         &mut out.voxels,
         out.shape,
+        Samples::new,
         #[inline(always)]
-        |[j, k], row| {
+        |samples, [j, k], row| {
             let line = Line::new(out_to_image, j, k);
-            for (i, voxel) in row.iter_mut().enumerate() {
-                *voxel = sampler.linear(line.at(i as f32));
+            for (n, values) in row.chunks_mut(Points::MOST).enumerate() {
+                let first = n * Points::MOST;
+                for lane in 0..values.len() {
+                    samples.points.set(lane, line.at((first + lane) as f32));
+                }
+                sampler.linear(samples, values);
             }
         },
     );
@@ -32,10 +38,28 @@ pub(super) fn warp(
     out: &mut Image,
 ) {
     let sampler = Sampler::new(image, 0.0);
-    match sampling {
-        Sampling::Linear => warp_by(field, grid_to_image, out, |point| sampler.linear(point)),
-        Sampling::Nearest => warp_by(field, grid_to_image, out, |point| sampler.nearest(point)),
+    if sampling == Sampling::Nearest {
+        return warp_by(field, grid_to_image, out, |point| sampler.nearest(point));
     }
+    let matrix = single(grid_to_image);
+    each_row_with(
+        &mut out.voxels,
+        out.shape,
+        Samples::new,
+        #[inline(always)]
+        |samples, [j, k], row| {
+            let line = Line::new(grid_to_image, j, k);
+            let vectors = &field.vectors()[field.index([0, j, k])..][..row.len()];
+            let blocks = row.chunks_mut(Points::MOST).zip(vectors.chunks(Points::MOST)).enumerate();
+            for (n, (values, vectors)) in blocks {
+                let first = n * Points::MOST;
+                for (lane, u) in vectors.iter().enumerate() {
+                    samples.points.set(lane, displaced(line.at((first + lane) as f32), &matrix, *u));
+                }
+                sampler.linear(samples, values);
+            }
+        },
+    );
 }
 
 /// Warps an image, with any function `read` for interpolation: out(x) = read(m(x + u(x))), with the field u and the map
@@ -46,8 +70,7 @@ pub(super) fn warp_by(
     out: &mut Image,
     read: impl Fn([f32; 3]) -> f32 + Sync,
 ) {
-    let matrix: [[f32; 3]; 3] =
-        std::array::from_fn(|row| std::array::from_fn(|column| grid_to_image.matrix[(row, column)] as f32));
+    let matrix = single(grid_to_image);
     each_row(
         &mut out.voxels,
         out.shape,
@@ -56,14 +79,24 @@ pub(super) fn warp_by(
             let line = Line::new(grid_to_image, j, k);
             let vectors = &field.vectors()[field.index([0, j, k])..];
             for (i, (voxel, u)) in row.iter_mut().zip(vectors).enumerate() {
-                let start = line.at(i as f32);
-                *voxel = read(std::array::from_fn(|axis| {
-                    let m = matrix[axis];
-                    start[axis] + (m[0] * u[0] + m[1] * u[1] + m[2] * u[2])
-                }));
+                *voxel = read(displaced(line.at(i as f32), &matrix, *u));
             }
         },
     );
+}
+
+/// The matrix of an affine map in single precision, row by row.
+fn single(map: &AffineTransform) -> [[f32; 3]; 3] {
+    std::array::from_fn(|row| std::array::from_fn(|column| map.matrix[(row, column)] as f32))
+}
+
+/// The position m(x + u) in an image, from the position m(x) without the displacement u and the matrix of the map m.
+#[inline(always)]
+fn displaced(start: [f32; 3], matrix: &[[f32; 3]; 3], u: [f32; 3]) -> [f32; 3] {
+    std::array::from_fn(|axis| {
+        let m = matrix[axis];
+        start[axis] + (m[0] * u[0] + m[1] * u[1] + m[2] * u[2])
+    })
 }
 
 /// The positions of one row of a grid under an affine map: a straight line, whose start is computed in double precision
