@@ -28,6 +28,7 @@ mod distance;
 mod error;
 pub mod fusion;
 pub mod gaussian;
+mod huge_pages;
 mod input;
 mod lent;
 mod mattes;

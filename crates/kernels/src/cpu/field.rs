@@ -9,7 +9,7 @@ use super::blocks::{each_row, each_row_with};
 use super::image::{Cell, strides};
 use super::points::{Place, Points};
 use super::resample::Line;
-use super::widest;
+use super::{widest, zeros};
 use crate::Error;
 
 /// A displacement field in main memory: displacements in voxels, with the three components of a voxel adjacent and x
@@ -29,7 +29,7 @@ const PADDING: usize = 4;
 
 impl Field {
     pub(super) fn zeros(shape: [usize; 3]) -> Field {
-        let components = vec![0.0; 3 * shape.iter().product::<usize>() + PADDING];
+        let components = zeros(3 * shape.iter().product::<usize>() + PADDING);
         Field { shape, components, longest_squared: None }
     }
 

@@ -8,6 +8,7 @@ use wide::f32x4;
 
 use super::correlation_ratio::backdrop::Backdrop;
 use super::points::Points;
+use super::zeros;
 use crate::Error;
 
 /// A scalar volume in main memory, x fastest.
@@ -28,7 +29,7 @@ pub(super) struct Voxels {
 
 impl Image {
     pub(super) fn zeros(shape: [usize; 3]) -> Image {
-        Image { shape, voxels: vec![0.0; shape.iter().product()].into() }
+        Image { shape, voxels: zeros(shape.iter().product()).into() }
     }
 
     pub(super) fn from_voxels(shape: [usize; 3], voxels: &[f32]) -> Result<Image, Error> {

@@ -45,9 +45,21 @@ pub use image::Image;
 pub use mattes::MiWorkspace;
 pub use relax::Relaxation;
 
+use crate::huge_pages;
+
 /// The CPU backend. It computes on the rayon thread pool of the calling thread.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Cpu;
+
+/// Zeros for the values of a volume, in huge pages where the system has them.
+fn zeros(count: usize) -> Vec<f32> {
+    let mut zeros = vec![0.0; count];
+    // Below this size the advice costs more time than it saves.
+    if size_of_val(&zeros[..]) >= 1 << 22 {
+        huge_pages::advise(&mut zeros);
+    }
+    zeros
+}
 
 /// Runs `operation` compiled for the widest vectors of this processor. Only code marked `inline(always)` is compiled in
 /// this way; other closures and functions are compiled for the minimal processor.

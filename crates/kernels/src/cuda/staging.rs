@@ -12,7 +12,7 @@ use cust::sys;
 use super::device::{Device, check};
 use super::mark::Mark;
 use super::pending::SpareSums;
-use crate::Error;
+use crate::{Error, huge_pages};
 
 /// Size of the pieces into which a volume is divided for transfer, bytes: that of a huge page, where the system has
 /// huge pages. Each page of a result is first written by one thread, because a page that several threads touch first at
@@ -65,7 +65,7 @@ impl Staging {
     /// # Safety
     /// `from` is device memory of at least as many bytes as `to`.
     pub(super) unsafe fn fetch(&self, device: &Device, from: u64, to: &mut [MaybeUninit<u8>]) -> Result<(), Error> {
-        advise_huge_pages(to);
+        huge_pages::advise(to);
         let stream = device.stream();
         let (head, pages) = to.split_at_mut(to.as_ptr().align_offset(PIECE).min(to.len()));
         let after = head.len();
@@ -141,24 +141,4 @@ impl Staging {
             done.try_for_each(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
         })
     }
-}
-
-/// Asks the system to use huge pages for this memory, which reduces the number of page faults.
-fn advise_huge_pages(memory: &mut [MaybeUninit<u8>]) {
-    #[cfg(target_os = "linux")]
-    {
-        let page = rustix::param::page_size();
-        let start = memory.as_mut_ptr().align_offset(page).min(memory.len());
-        let len = (memory.len() - start) / page * page;
-        if len > 0 {
-            // SAFETY: the range is whole pages of memory that the caller owns, and the advice does not change their
-            // contents. The system may refuse it.
-            let _ = unsafe {
-                let start = memory.as_mut_ptr().add(start).cast();
-                rustix::mm::madvise(start, len, rustix::mm::Advice::LinuxHugepage)
-            };
-        }
-    }
-    #[cfg(not(target_os = "linux"))]
-    let _ = memory;
 }
