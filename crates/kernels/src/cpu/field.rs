@@ -99,9 +99,7 @@ impl FieldSampler<'_> {
     /// lane of the result has no meaning: vectors have three components, but the processor works on four lanes.
     #[inline(always)]
     pub(super) fn at(&self, point: f32x4) -> f32x4 {
-        let (near, within) = self.cell.locate(point);
-        let [x, y, z, _] = within.to_array();
-        self.at_place(Place { near, within: [x, y, z] })
+        self.at_place(self.cell.locate(point))
     }
 
     /// The displacement at a place by trilinear interpolation. The fourth lane of the result has no meaning.
@@ -124,9 +122,7 @@ impl FieldSampler<'_> {
     /// The derivatives ∂u/∂x, ∂u/∂y and ∂u/∂z of the trilinear interpolation in the cell of the point.
     #[inline(always)]
     pub(super) fn derivative(&self, point: f32x4) -> [f32x4; 3] {
-        let (near, within) = self.cell.locate(point);
-        let [x, y, z, _] = within.to_array();
-        self.derivative_at_place(Place { near, within: [x, y, z] })
+        self.derivative_at_place(self.cell.locate(point))
     }
 
     /// The derivatives ∂u/∂x, ∂u/∂y and ∂u/∂z of the trilinear interpolation at a place.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 use wide::f32x4;
 
 use super::correlation_ratio::backdrop::Backdrop;
-use super::points::Points;
+use super::points::{Place, Points};
 use super::zeros;
 use crate::Error;
 
@@ -67,7 +67,6 @@ impl DerefMut for Voxels {
 }
 
 /// Interpolates an image at fractional voxel indices.
-#[derive(Clone)]
 pub(super) struct Sampler<'a> {
     shape: [usize; 3],
     voxels: &'a [f32],
@@ -189,15 +188,15 @@ impl Cell {
         along(0) & along(1) & along(2)
     }
 
-    /// Index in memory of the lower corner of the point's cell, and the position within the cell (0…1), both for the
-    /// point clamped to the volume.
+    /// The place of a point, clamped to the volume.
     #[inline(always)]
-    pub(super) fn locate(&self, point: f32x4) -> (usize, f32x4) {
+    pub(super) fn locate(&self, point: f32x4) -> Place {
         // The maximum of NaN and 0 is 0 with `fast_max`, so a NaN coordinate becomes 0.
         let clamped = point.fast_max(f32x4::ZERO).fast_min(self.top);
         let low = clamped.fast_min(self.last).fast_trunc_int();
         let [i, j, k, _] = low.to_array().map(|index| index as usize);
-        (i + j * self.row + k * self.slice, clamped - low.round_float())
+        let [x, y, z, _] = (clamped - low.round_float()).to_array();
+        Place { near: i + j * self.row + k * self.slice, within: [x, y, z] }
     }
 
     /// Index of the voxel nearest to a point, clamped to the volume; half-way between voxels, the voxel of higher index.

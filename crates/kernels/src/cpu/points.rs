@@ -119,10 +119,10 @@ mod tests {
                 (0..count).for_each(|n| points.set(n, at(n)));
                 let [low, high] = points.locate(count, shape);
                 for n in 0..count {
-                    let (near, within) = Cell::new(shape).locate(lanes(at(n)));
-                    let [x, y, z, _] = within.to_array();
-                    assert_eq!(points.place(n), Place { near, within: [x, y, z] }, "{:?} in {shape:?}", at(n));
-                    let cell = [near % shape[0], near / shape[0] % shape[1], near / shape[0] / shape[1]];
+                    let alone = Cell::new(shape).locate(lanes(at(n)));
+                    assert_eq!(points.place(n), alone, "{:?} in {shape:?}", at(n));
+                    let (row, rows) = (shape[0], alone.near / shape[0]);
+                    let cell = [alone.near % row, rows % shape[1], rows / shape[1]];
                     for axis in 0..3 {
                         let bounds = low[axis] as usize..=high[axis] as usize;
                         assert!(bounds.contains(&cell[axis]), "{cell:?} in {shape:?}: {low:?} to {high:?}");

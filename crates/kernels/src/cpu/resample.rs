@@ -10,20 +10,14 @@ use crate::Sampling;
 
 /// Resamples an image by trilinear interpolation: out(x) = image(m(x)), with the map m = `out_to_image`.
 pub(super) fn affine(image: &Image, out_to_image: &AffineTransform, outside: f32, out: &mut Image) {
-    let sampler = Sampler::new(image, outside);
-    each_row_with(
-        &mut out.voxels,
-        out.shape,
-        Samples::new,
+    linear(
+        &Sampler::new(image, outside),
+        out,
         #[inline(always)]
-        |samples, [j, k], row| {
+        |[j, k], first, samples, count| {
             let line = Line::new(out_to_image, j, k);
-            for (n, values) in row.chunks_mut(Points::MOST).enumerate() {
-                let first = n * Points::MOST;
-                for lane in 0..values.len() {
-                    samples.points.set(lane, line.at((first + lane) as f32));
-                }
-                sampler.linear(samples, values);
+            for n in 0..count {
+                samples.points.set(n, line.at((first + n) as f32));
             }
         },
     );
@@ -42,20 +36,32 @@ pub(super) fn warp(
         return warp_by(field, grid_to_image, out, |point| sampler.nearest(point));
     }
     let matrix = single(grid_to_image);
+    linear(
+        &sampler,
+        out,
+        #[inline(always)]
+        |[j, k], first, samples, count| {
+            let line = Line::new(grid_to_image, j, k);
+            let vectors = &field.vectors()[field.index([first, j, k])..][..count];
+            for (n, u) in vectors.iter().enumerate() {
+                samples.points.set(n, displaced(line.at((first + n) as f32), &matrix, *u));
+            }
+        },
+    );
+}
+
+/// Writes the trilinear values of an image, row by row. `set([j, k], first, samples, count)` sets the points of `count`
+/// successive voxels of the row (·, j, k) of `out`, from voxel `first` on.
+#[inline(always)]
+fn linear(sampler: &Sampler<'_>, out: &mut Image, set: impl Fn([usize; 2], usize, &mut Samples, usize) + Sync) {
     each_row_with(
         &mut out.voxels,
         out.shape,
         Samples::new,
         #[inline(always)]
-        |samples, [j, k], row| {
-            let line = Line::new(grid_to_image, j, k);
-            let vectors = &field.vectors()[field.index([0, j, k])..][..row.len()];
-            let blocks = row.chunks_mut(Points::MOST).zip(vectors.chunks(Points::MOST)).enumerate();
-            for (n, (values, vectors)) in blocks {
-                let first = n * Points::MOST;
-                for (lane, u) in vectors.iter().enumerate() {
-                    samples.points.set(lane, displaced(line.at((first + lane) as f32), &matrix, *u));
-                }
+        |samples, at, row| {
+            for (n, values) in row.chunks_mut(Points::MOST).enumerate() {
+                set(at, n * Points::MOST, samples, values.len());
                 sampler.linear(samples, values);
             }
         },
