@@ -18,5 +18,10 @@ pub struct Args {
 pub fn run(args: &Args, mut program: Command) -> Result<(), CliError> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut program, "antsreg-gpu", &mut script);
-    antsreg_console::output::print(&String::from_utf8_lossy(&script))
+    let script = String::from_utf8_lossy(&script);
+    antsreg_console::output::print(&match args.shell {
+        // clap_complete 4.6 writes the dash of the program's name in two ways, so that no verb would be found.
+        Shell::Bash => script.replace("antsreg__subcmd__gpu", "antsreg__gpu"),
+        _ => script.into_owned(),
+    })
 }
