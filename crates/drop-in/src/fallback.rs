@@ -14,21 +14,53 @@ const FELL_BACK: &str = "ANTSREG_FELL_BACK";
 /// Replaces this process by the next program with this name on `PATH`. If no such program can be run, returns the error
 /// `refused`, with the reason why no other program runs.
 pub fn exec(name: &str, arguments: &[OsString], refused: CliError) -> CliError {
+    match replace(name, arguments, &refused) {
+        Why::LedBack => {
+            let why =
+                format!("ANTSREG_FALLBACK=1 led back to antsreg-gpu: the next {name} on PATH calls antsreg-gpu");
+            Refusal::new(&refused, why).into()
+        }
+        Why::NoOther => Refusal::new(&refused, format!("ANTSREG_FALLBACK=1 finds no other {name} on PATH")).into(),
+        Why::Failed(why) => Refusal::new(&refused, why).into(),
+    }
+}
+
+/// Replaces this process by the next program with this name on `PATH`, if there is one. Otherwise returns the error
+/// `refused`, with the advice to install that program.
+pub fn exec_if_present(name: &str, arguments: &[OsString], refused: CliError) -> CliError {
+    match replace(name, arguments, &refused) {
+        Why::Failed(why) => Refusal::new(&refused, why).into(),
+        Why::LedBack | Why::NoOther => {
+            let why = format!("no other {name} is on PATH, which would run instead");
+            Refusal::new(&refused, why).into()
+        }
+    }
+}
+
+/// Why no other program runs in place of a refused command.
+enum Why {
+    /// The next program on `PATH` has called this program, which would call that program again.
+    LedBack,
+    /// No other program has this name.
+    NoOther,
+    /// The program could not be started, for this reason.
+    Failed(String),
+}
+
+/// Replaces this process by the next program with this name on `PATH`. Returns only if no program was started.
+fn replace(name: &str, arguments: &[OsString], refused: &CliError) -> Why {
     let fell_back = std::env::var(FELL_BACK).unwrap_or_default();
-    let refuse = |why: String| Refusal::new(&refused, why).into();
     if fell_back.split(':').any(|known| known == name) {
-        return refuse(format!(
-            "ANTSREG_FALLBACK=1 led back to antsreg-gpu: the next {name} on PATH calls antsreg-gpu"
-        ));
+        return Why::LedBack;
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let Some(next) = next_on_path(name, std::env::split_paths(&path), command_line::program()) else {
-        return refuse(format!("ANTSREG_FALLBACK=1 finds no other {name} on PATH"));
+        return Why::NoOther;
     };
     say(format_args!("{name}: {refused}; {} runs instead", next.display()));
     let fell_back = if fell_back.is_empty() { name.to_owned() } else { format!("{fell_back}:{name}") };
     let error = Command::new(&next).args(arguments).env(FELL_BACK, fell_back).exec();
-    refuse(format!("the next program on PATH, {}, could not be run: {error}", next.display()))
+    Why::Failed(format!("the next program on PATH, {}, could not be run: {error}", next.display()))
 }
 
 /// The first program called `name` in these folders, except the running program.

@@ -3,7 +3,7 @@
 //!
 //! A command is called by the name of a link to this program, or by `antsreg-gpu as NAME`. A call that is not supported
 //! is refused before anything is written ([`Refusal`]). With `ANTSREG_FALLBACK=1`, the next program of that name on
-//! `PATH` runs instead.
+//! `PATH` runs instead; for a command of which only some operations are served, it runs without this variable.
 
 mod ants;
 mod c3d_affine_tool;
@@ -82,22 +82,24 @@ impl Invocation {
         Settings::of(self.command.suite).ok()?.gpu_use()
     }
 
-    /// Runs the command. If the command is refused and the fallback is switched on, the next program of this name on
-    /// `PATH` runs instead.
+    /// Runs the command. If the command is refused, the next program of this name on `PATH` runs instead where the
+    /// fallback is switched on, or where the table serves only some operations of the command.
     ///
     /// # Errors
     /// An argument that is wrong or not supported; an error of the command.
     pub fn run(&self) -> Result<(), CliError> {
         let Invocation { command, arguments } = self;
         let settings = Settings::of(command.suite)?;
-        let fallback = settings.fallback;
         let error = match self.serve(settings) {
             Ok(()) => return Ok(()),
-            Err(error) if fallback && error.exit_code() == Refusal::EXIT_CODE => {
-                fallback::exec(command.name, arguments, error)
-            }
-            Err(CliError::Refused(refusal)) => refusal.or_by_the_next(command.name).into(),
             Err(error) => error,
+        };
+        let error = match (error, settings.fallback) {
+            (error, _) if error.exit_code() != Refusal::EXIT_CODE => error,
+            (error, Some(true)) => fallback::exec(command.name, arguments, error),
+            (error, None) if command.extent.falls_back() => fallback::exec_if_present(command.name, arguments, error),
+            (CliError::Refused(refusal), _) => refusal.or_by_the_next(command.name).into(),
+            (error, _) => error,
         };
         Err(CliError::Foreign { command: command.name, source: Box::new(error) })
     }

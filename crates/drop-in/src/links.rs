@@ -10,7 +10,8 @@ use crate::served;
 
 /// Make links to this program under the names of the supported ANTs and FSL commands.
 ///
-/// Pipelines that find these links on PATH before the programs themselves run unchanged.
+/// Pipelines that find these links on PATH before the programs themselves run unchanged. Prints what of each command is
+/// served.
 #[derive(Debug, clap::Args)]
 pub struct Args {
     /// Folder of the links, made if it does not exist
@@ -52,7 +53,11 @@ pub fn run(args: &Args) -> Result<(), CliError> {
             _ => std::os::unix::fs::symlink(&own, link).map_err(wrap(link))?,
         }
     }
-    let lines: String = links.iter().map(|link| format!("{}\n", link.display())).collect();
+    let extent = |link: &PathBuf| {
+        let command = link.file_name().and_then(|name| served::command(name.to_str()?));
+        command.map_or(String::new(), |command| command.extent.to_string())
+    };
+    let lines: String = links.iter().map(|link| format!("{}  {}\n", link.display(), extent(link))).collect();
     let folder = folder.display();
     print(&format!(
         "{lines}\nPut this folder before the folders of ANTs and FSL on PATH:\n  export PATH={folder}:$PATH\n"

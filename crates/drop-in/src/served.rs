@@ -1,4 +1,7 @@
-//! The table of the commands of ANTs and FSL that this program supports, with one entry for each command.
+//! The table of the commands of ANTs and FSL that this program serves, with one row for each command. The dispatch, the
+//! verb `links`, the refusals and a table in `docs/drop-in.md` read it.
+
+use std::fmt;
 
 use antsreg_console::{CliError, Refusal};
 
@@ -6,58 +9,168 @@ use crate::call::Call;
 use crate::suite::Suite;
 use crate::{ants, c3d_affine_tool, fsl};
 
-/// A command of ANTs or FSL that this program supports.
+/// A command of ANTs or FSL that this program serves: a row of the table.
 pub struct Command {
     /// Name of the command.
     pub name: &'static str,
     /// The family of programs (ANTs or FSL) to which the command belongs.
     pub suite: Suite,
+    /// What of the command this program serves.
+    pub extent: Extent,
     /// The function that runs the command. It converts the arguments of the ANTs or FSL command to options of this
     /// program.
-    pub run: fn(&Call) -> Result<(), CliError>,
+    pub run: Run,
     /// The function that checks the arguments of the command without reading an image; `None` for commands with only a
     /// few arguments.
     pub read: Option<Reader>,
 }
 
+/// A function that runs a command or an operation.
+pub type Run = fn(&Call) -> Result<(), CliError>;
+
 /// A function that checks whether the arguments of a command are valid, without running the command.
 type Reader = fn(&[String]) -> Result<(), Refusal>;
 
-/// All commands of ANTs and FSL that this program supports.
+/// What of a command this program serves.
+#[derive(Clone, Copy)]
+pub enum Extent {
+    /// The command except these options, values and inputs, in the notation of its command line. An empty list means
+    /// the whole command.
+    AllBut(&'static [&'static str]),
+    /// These operations of a command that has many, such as `ImageMath`. A call of another operation runs the next
+    /// program with the command's name on `PATH`, if there is one.
+    Only(&'static [Operation]),
+}
+
+/// An operation of a command that has many.
+pub struct Operation {
+    /// Name of the operation on the command line.
+    pub name: &'static str,
+    /// The arguments of the operation, in the notation of usage texts.
+    pub usage: &'static str,
+    /// The function that runs the operation. It gets the whole call of the command.
+    pub run: Run,
+}
+
+/// All commands of ANTs and FSL that this program serves.
 pub const COMMANDS: &[Command] = &[
     ants("antsAffineInitializer", ants::affine_initializer::run).reading(ants::affine_initializer::read),
-    ants("antsAI", ants::ai::run).reading(ants::ai::read),
-    ants("antsRegistration", ants::registration::run).reading(ants::registration::read),
-    ants("antsRegistrationSyN.sh", ants::syn_script::run).reading(ants::syn_script::read),
-    ants("antsRegistrationSyNQuick.sh", ants::syn_script::run_quick).reading(ants::syn_script::read_quick),
-    ants("antsApplyTransforms", ants::apply_transforms::run).reading(ants::apply_transforms::read),
+    ants("antsAI", ants::ai::run).reading(ants::ai::read).but(&["-t AlignGeometricCenters", "-t AlignCentersOfMass"]),
+    ants("antsRegistration", ants::registration::run).reading(ants::registration::read).but(&[
+        "-t BSplineSyN and other deformable transforms than SyN",
+        "a linear stage after SyN",
+        "-j, -k",
+        "--write-interval-volumes",
+        "--minc",
+        "metrics of point sets",
+        "-g in linear stages",
+        "-z 0 with several SyN stages",
+        "SyN stages of different images",
+        "label interpolations",
+    ]),
+    ants("antsRegistrationSyN.sh", ants::syn_script::run).reading(ants::syn_script::read).but(SCRIPT),
+    ants("antsRegistrationSyNQuick.sh", ants::syn_script::run_quick)
+        .reading(ants::syn_script::read_quick)
+        .but(SCRIPT),
+    ants("antsApplyTransforms", ants::apply_transforms::run).reading(ants::apply_transforms::read).but(&[
+        "-d 4",
+        "images that are not NIfTI",
+        "-n GenericLabel of other interpolations than Linear and NearestNeighbor",
+    ]),
     ants("antsApplyTransformsToPoints", ants::apply_transforms_to_points::run)
-        .reading(ants::apply_transforms_to_points::read),
-    ants("antsJointFusion", ants::joint_fusion::run).reading(ants::joint_fusion::read),
-    ants("antsJointLabelFusion.sh", ants::label_fusion_script::run).reading(ants::label_fusion_script::read),
-    ants("N4BiasFieldCorrection", ants::bias_correction::run).reading(ants::bias_correction::read),
+        .reading(ants::apply_transforms_to_points::read)
+        .but(&["tables that are not .csv", "-f 1"]),
+    ants("antsJointFusion", ants::joint_fusion::run).reading(ants::joint_fusion::read).but(&[
+        "several modalities",
+        "votes of atlases",
+        "-e",
+        "radii that differ by axis",
+    ]),
+    ants("antsJointLabelFusion.sh", ants::label_fusion_script::run)
+        .reading(ants::label_fusion_script::read)
+        .but(&["-x otsu"]),
+    ants("N4BiasFieldCorrection", ants::bias_correction::run)
+        .reading(ants::bias_correction::read)
+        .but(&["-d 4", "splines of other orders than 3"]),
     ants("CreateJacobianDeterminantImage", ants::jacobian_image::run),
     ants("LabelOverlapMeasures", ants::label_overlap::run),
     ants("PrintHeader", ants::print_header::run),
-    ants("ImageMath", ants::image_math::run),
-    ants("c3d_affine_tool", c3d_affine_tool::run),
-    fsl("flirt", fsl::flirt::run).reading(fsl::flirt::read),
-    fsl("mcflirt", fsl::mcflirt::run).reading(fsl::mcflirt::read),
-    fsl("convert_xfm", fsl::convert_xfm::run),
+    ants("ImageMath", ants::image_math::run).only(ants::image_math::OPERATIONS),
+    ants("c3d_affine_tool", c3d_affine_tool::run).but(&[
+        "other options than -ref, -src, -itk, -fsl2ras, -ras2fsl, -inv, -mult, -info, -o, -oitk",
+        "-oitk to other names than .txt and .tfm",
+    ]),
+    fsl("flirt", fsl::flirt::run).reading(fsl::flirt::read).but(&[
+        "-schedule but bbr.sch",
+        "-fieldmap, -fieldmapmask, -pedir, -echospacing",
+        "-wmcoords, -wmnorms",
+        "-cost labeldiff",
+    ]),
+    fsl("mcflirt", fsl::mcflirt::run).reading(fsl::mcflirt::read).but(&[
+        "-cost mutualinfo, woods",
+        "-init",
+        "-gdt",
+        "-edge",
+        "-2d",
+    ]),
+    fsl("convert_xfm", fsl::convert_xfm::run).but(&["-fixscaleskew"]),
 ];
 
-const fn ants(name: &'static str, run: fn(&Call) -> Result<(), CliError>) -> Command {
-    Command { name, suite: Suite::Ants, run, read: None }
+/// What the registration scripts do not serve.
+const SCRIPT: &[&str] = &["-t b, br, bo"];
+
+const fn ants(name: &'static str, run: Run) -> Command {
+    Command { name, suite: Suite::Ants, extent: Extent::AllBut(&[]), run, read: None }
 }
 
-const fn fsl(name: &'static str, run: fn(&Call) -> Result<(), CliError>) -> Command {
-    Command { name, suite: Suite::Fsl, run, read: None }
+const fn fsl(name: &'static str, run: Run) -> Command {
+    Command { name, suite: Suite::Fsl, extent: Extent::AllBut(&[]), run, read: None }
 }
 
 impl Command {
     const fn reading(self, read: Reader) -> Command {
         Command { read: Some(read), ..self }
     }
+
+    const fn but(self, refused: &'static [&'static str]) -> Command {
+        Command { extent: Extent::AllBut(refused), ..self }
+    }
+
+    const fn only(self, operations: &'static [Operation]) -> Command {
+        Command { extent: Extent::Only(operations), ..self }
+    }
+}
+
+impl Extent {
+    /// Whether a refused call runs the next program with the command's name on `PATH` without being asked to. This
+    /// holds for commands of which only some operations are served, because the link hides the other operations.
+    pub fn falls_back(self) -> bool {
+        matches!(self, Extent::Only(_))
+    }
+}
+
+impl fmt::Display for Extent {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Extent::AllBut([]) => write!(f, "all"),
+            Extent::AllBut(refused) => write!(f, "all but: {}", refused.join("; ")),
+            Extent::Only(operations) => {
+                let names: Vec<&str> = operations.iter().map(|operation| operation.name).collect();
+                write!(f, "only: {}", names.join(", "))
+            }
+        }
+    }
+}
+
+/// Returns the operation called `name` of the operations that this program serves.
+///
+/// # Errors
+/// No operation of this name is served.
+pub fn operation(operations: &'static [Operation], name: &str) -> Result<&'static Operation, Refusal> {
+    operations
+        .iter()
+        .find(|operation| operation.name == name)
+        .ok_or_else(|| Refusal::not_served(name, format!("antsreg-gpu serves {}", Extent::Only(operations))))
 }
 
 /// The command called `name`; `None` if this program supports no command of this name.
@@ -68,4 +181,44 @@ pub fn command(name: &str) -> Option<&'static Command> {
 /// The names of all commands of ANTs and FSL that this program supports.
 pub fn names() -> impl Iterator<Item = &'static str> {
     COMMANDS.iter().map(|command| command.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The table of the documents: what of each command is served.
+    fn table() -> String {
+        let row = |command: &Command| format!("| `{}` | {} |\n", command.name, command.extent);
+        format!("| command | served |\n|---|---|\n{}", COMMANDS.iter().map(row).collect::<String>())
+    }
+
+    #[test]
+    fn the_documents_show_the_table() {
+        const BEGIN: &str =
+            "<!-- served: begin; INSTA_UPDATE=always cargo test -p antsreg-drop-in served writes this -->\n";
+        const END: &str = "<!-- served: end -->\n";
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/drop-in.md");
+        let page = std::fs::read_to_string(path).expect("the page");
+        let (before, rest) = page.split_once(BEGIN).expect("the beginning of the table");
+        let (shown, after) = rest.split_once(END).expect("the end of the table");
+        if std::env::var("INSTA_UPDATE").is_ok_and(|how| how == "always") {
+            std::fs::write(path, format!("{before}{BEGIN}{}{END}{after}", table())).expect("the page is written");
+        } else {
+            assert_eq!(shown, table(), "INSTA_UPDATE=always cargo test -p antsreg-drop-in served");
+        }
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for (place, command) in COMMANDS.iter().enumerate() {
+            assert!(COMMANDS[..place].iter().all(|other| other.name != command.name), "{}", command.name);
+        }
+    }
+
+    #[test]
+    fn another_operation_is_refused_with_those_served() {
+        let refusal = operation(ants::image_math::OPERATIONS, "nosuch").map(|found| found.name).expect_err("none");
+        assert!(refusal.to_string().contains("TruncateImageIntensity"), "{refusal}");
+    }
 }

@@ -11,7 +11,8 @@ use crate::suite::Suite;
 
 /// The environment variable that chooses the device, with the values of `--device`.
 const DEVICE: &str = "ANTSREG_DEVICE";
-/// The environment variable that switches the fallback on: a refused call runs the next program of the same name.
+/// The environment variable that switches the fallback on or off: a refused call runs the next program of the same
+/// name.
 const FALLBACK: &str = "ANTSREG_FALLBACK";
 /// Largest number of threads of a command.
 const MOST_THREADS: usize = 1024;
@@ -23,8 +24,9 @@ pub struct Settings {
     pub device: DeviceChoice,
     /// Number of threads of the computation.
     pub threads: usize,
-    /// Whether the next program with the command's name on `PATH` runs if this program refuses a call.
-    pub fallback: bool,
+    /// Whether the next program with the command's name on `PATH` runs if this program refuses a call; `None` if the
+    /// user has not said so.
+    pub fallback: Option<bool>,
 }
 
 impl Settings {
@@ -46,8 +48,9 @@ impl Settings {
             text.parse().map_err(|error| Refusal::new(format!("{DEVICE}={text}"), error))
         })?;
         let fallback = match given(FALLBACK).as_deref() {
-            None | Some("0") => false,
-            Some("1") => true,
+            None => None,
+            Some("0") => Some(false),
+            Some("1") => Some(true),
             Some(other) => return Err(Refusal::new(format!("{FALLBACK}={other}"), "expected 0 or 1")),
         };
         // As in ANTs and FSL, a value that is not a positive whole number does not set the number of threads.
@@ -74,15 +77,16 @@ mod tests {
 
     #[test]
     fn without_variables_the_defaults_of_the_program_hold() {
-        let expected = Settings { device: DeviceChoice::Auto, threads: threads::available(), fallback: false };
+        let expected = Settings { device: DeviceChoice::Auto, threads: threads::available(), fallback: None };
         assert_eq!(read(&[]), Ok(expected));
-        assert_eq!(read(&[("ANTSREG_DEVICE", ""), ("ANTSREG_FALLBACK", "0"), ("NSLOTS", "many")]), Ok(expected));
+        let off = read(&[("ANTSREG_DEVICE", ""), ("ANTSREG_FALLBACK", "0"), ("NSLOTS", "many")]);
+        assert_eq!(off, Ok(Settings { fallback: Some(false), ..expected }));
     }
 
     #[test]
     fn variables_give_the_device_the_threads_and_the_fallback() {
         let found = read(&[("ANTSREG_DEVICE", "cuda:1"), ("NSLOTS", "3"), ("ANTSREG_FALLBACK", "1")]);
-        assert_eq!(found, Ok(Settings { device: DeviceChoice::Cuda(1), threads: 3, fallback: true }));
+        assert_eq!(found, Ok(Settings { device: DeviceChoice::Cuda(1), threads: 3, fallback: Some(true) }));
         let both = read(&[("NSLOTS", "3"), ("ITK_GLOBAL_DEFAULT_NUMBER_OF_THREADS", "5")]);
         assert_eq!(both.map(|settings| settings.threads), Ok(5));
         let most = read(&[("NSLOTS", "99999")]);

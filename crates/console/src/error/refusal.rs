@@ -34,11 +34,11 @@ impl Refusal {
         Refusal { instead: Some(instead.to_string()), ..self }
     }
 
-    /// Adds the advice to run the original program of ANTs, FSL or c3d, unless other advice is given already.
+    /// Adds the advice to run the original program of ANTs, FSL or c3d.
+    #[must_use]
     pub fn or_by_the_next(self, command: &str) -> Refusal {
-        match self.instead {
-            Some(_) => self,
-            None => self.instead(format!("with ANTSREG_FALLBACK=1, the next {command} on PATH runs instead")),
-        }
+        let next = format!("with ANTSREG_FALLBACK=1, the next {command} on PATH runs instead");
+        let instead = self.instead.as_ref().map_or(next.clone(), |instead| format!("{instead}, or {next}"));
+        self.instead(instead)
     }
 }

@@ -1,4 +1,4 @@
-//! The command `ImageMath`: only the operation `TruncateImageIntensity`, which registration pipelines use.
+//! The command `ImageMath`, operation by operation.
 
 use std::path::Path;
 
@@ -10,26 +10,34 @@ use antsreg_register::Description;
 
 use super::words::positional;
 use crate::call::Call;
+use crate::served::{self, Operation};
 
-const USAGE: &str = "\
-ImageMath DIMENSION OUTPUT TruncateImageIntensity INPUT [LOW=0.025] [HIGH=0.975] [BINS=64]
-
-Served by antsreg-gpu: this operation alone. Intensities are clipped to the quantiles LOW and HIGH, which are exact.
-";
+/// The operations that this program serves.
+pub const OPERATIONS: &[Operation] =
+    &[Operation { name: "TruncateImageIntensity", usage: "INPUT [LOW=0.025] [HIGH=0.975] [BINS=64]", run: truncate }];
 
 /// Runs `ImageMath`.
 ///
 /// # Errors
 /// An argument that is wrong or not supported; files that cannot be read or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
-    let Some([dimension, output, operation, rest @ ..]) = positional(&call.arguments, 3..=usize::MAX, USAGE)? else {
+    let Some([dimension, _, operation, ..]) = positional(&call.arguments, 3..=usize::MAX, &usage())? else {
         return Ok(());
     };
-    let output = Path::new(output);
     super::dimension(dimension)?;
-    if operation != "TruncateImageIntensity" {
-        return Err(Refusal::not_served(operation, "use TruncateImageIntensity").into());
-    }
+    (served::operation(OPERATIONS, operation)?.run)(call)
+}
+
+fn usage() -> String {
+    let line = |operation: &Operation| format!("  {} {}\n", operation.name, operation.usage);
+    let lines: String = OPERATIONS.iter().map(line).collect();
+    format!("ImageMath DIMENSION OUTPUT OPERATION ARGUMENTS\n\nServed by antsreg-gpu, these operations:\n{lines}")
+}
+
+/// Clips intensities to two quantiles, which are exact.
+fn truncate(call: &Call) -> Result<(), CliError> {
+    let [_, output, _, rest @ ..] = call.arguments.as_slice() else { return Ok(()) };
+    let output = Path::new(output);
     let (input, numbers) = match rest {
         [input, numbers @ ..] if numbers.len() <= 3 => (Path::new(input), numbers),
         [_, _, _, _, mask, ..] => return Err(Refusal::not_served(mask, "leave the mask out").into()),
