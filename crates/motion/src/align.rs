@@ -1,10 +1,11 @@
 //! Alignment of the volumes of a series to the reference by steps of regression, from coarse to fine levels. All
 //! volumes take each step together, so that a device computes the sums for all volumes in one call.
 
-use antsreg_core::AffineTransform;
+use antsreg_core::{AffineTransform, Volume};
 use antsreg_kernels::{Backend, FitRule};
 use rayon::prelude::*;
 
+use crate::aligned::Aligned;
 use crate::information;
 use crate::reference::{Prepared, Reference, margin};
 use crate::regression::Sums;
@@ -20,16 +21,18 @@ const LEAST_SHARE: f64 = 0.3;
 /// smallest number of searches whose next step one CPU task computes.
 const TOGETHER: usize = 4;
 
-/// The result of aligning a volume to the reference.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Aligned {
-    /// The transform from points of the reference to points of the volume, RAS mm.
-    pub transform: AffineTransform,
-    /// Cost of the alignment on the finest level. It is 1 − correlation; the mean squared difference in units of the
-    /// reference's variance; 1 − correlation ratio; or 2 − normalised mutual information.
-    pub cost: f64,
-    /// Share of the compared points of the reference that lie inside the volume.
-    pub overlap: f64,
+impl<B: Backend> Reference<'_, B> {
+    /// Aligns a volume to the reference. The cost is minimised from each of the initial transforms `starts`, and the
+    /// best result is returned.
+    ///
+    /// # Errors
+    /// A volume without contrast; a volume that does not overlap with the reference from any of the initial transforms;
+    /// a device that fails.
+    pub fn align(&self, volume: &Volume, starts: &[AffineTransform]) -> Result<Aligned, Error> {
+        let prepared = self.prepare(volume)?;
+        let mut found = align(self, &[&prepared], &[starts])?;
+        found.pop().unwrap_or(Err(Error::Undetermined))
+    }
 }
 
 /// State of the search for the transform of one volume, from one initial transform, on one level of smoothing.
@@ -181,7 +184,14 @@ pub(crate) fn refine<B: Backend>(
         for (found, volume) in found.iter_mut().zip(volumes) {
             if let (Ok(aligned), Some(moving)) = (&found, &volume.moving) {
                 let to_voxel = volume.grid.world_to_voxel();
-                *found = Ok(information::refine(reference, fixed, moving, &to_voxel, *aligned)?);
+                *found = Ok(information::refine(
+                    reference.device,
+                    &reference.generators,
+                    fixed,
+                    moving,
+                    &to_voxel,
+                    *aligned,
+                )?);
             }
         }
     }

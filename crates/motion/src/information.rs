@@ -3,7 +3,9 @@
 use antsreg_core::{AffineTransform, Volume};
 use antsreg_kernels::{Backend, JointParameters, JointSampling};
 
-use crate::{Aligned, Error, Reference};
+use crate::Error;
+use crate::aligned::Aligned;
+use crate::generators::Generators;
 
 /// Number of intensity bins of the joint histogram along the reference's axis, and along the volume's axis.
 const BINS: usize = 32;
@@ -60,21 +62,22 @@ fn range<B: Backend>(device: &B, image: &B::Image) -> Result<(f32, f32), Error> 
 /// The search makes Newton steps with finite differences along each parameter. After a step that does not improve the
 /// mutual information, the differences are taken over a shorter distance.
 pub(crate) fn refine<B: Backend>(
-    reference: &Reference<'_, B>,
+    device: &B,
+    generators: &Generators,
     fixed: &Binned<B>,
     moving: &Moving<B>,
     world_to_voxel: &AffineTransform,
     found: Aligned,
 ) -> Result<Aligned, Error> {
-    let count = reference.generators.len();
+    let count = generators.len();
     let parameters = JointParameters { sampling: JointSampling::Trilinear, bins: BINS, low_high: moving.range };
     let mut transform = found.transform;
     let costs = |transform: &AffineTransform, steps: &[Vec<f64>]| -> Result<Vec<f64>, Error> {
         let place = |step: &Vec<f64>| {
-            world_to_voxel.after(transform).after(&reference.generators.map(step)).after(&fixed.voxel_to_world)
+            world_to_voxel.after(transform).after(&generators.map(step)).after(&fixed.voxel_to_world)
         };
         let maps: Vec<AffineTransform> = steps.iter().map(place).collect();
-        let all = reference.device.joint_entropies(&fixed.bins, &moving.image, None, [1.0; 3], &parameters, &maps)?;
+        let all = device.joint_entropies(&fixed.bins, &moving.image, None, [1.0; 3], &parameters, &maps)?;
         Ok(all.iter().map(|entropies| 2.0 - entropies.normalised_mutual_information()).collect())
     };
     let mut distance = FIRST_MM;
@@ -101,7 +104,7 @@ pub(crate) fn refine<B: Backend>(
         let best = (0..LENGTHS.len()).fold(0, |best, n| if tried_costs[n] < tried_costs[best] { n } else { best });
         if tried_costs[best] < lowest {
             lowest = tried_costs[best];
-            transform = transform.after(&reference.generators.map(&tried[best]));
+            transform = transform.after(&generators.map(&tried[best]));
         } else if distance > LAST_MM {
             distance *= FINER;
         } else {

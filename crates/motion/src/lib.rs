@@ -10,6 +10,7 @@
 //! All transforms map points of the reference to points of the volume, RAS mm.
 
 mod align;
+mod aligned;
 mod error;
 mod generators;
 mod information;
@@ -20,7 +21,7 @@ mod reference;
 mod regression;
 mod series;
 
-pub use align::Aligned;
+pub use aligned::Aligned;
 pub use error::Error;
 pub use measures::{Parameters, framewise_displacement, parameters, rms_deviation};
 pub use options::{Cost, Options};

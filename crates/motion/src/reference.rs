@@ -1,11 +1,10 @@
 //! The reference volume of a series, prepared once for the alignment of all volumes.
 
-use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_core::{Grid, Volume};
 use antsreg_kernels::{Backend, Cpu, Place};
 use nalgebra::Point3;
 use rayon::prelude::*;
 
-use crate::align::{Aligned, align};
 use crate::generators::Generators;
 use crate::information::{Binned, Moving};
 use crate::points::Points;
@@ -79,18 +78,6 @@ impl<'d, B: Backend> Reference<'d, B> {
         self.generators.centre()
     }
 
-    /// Aligns a volume to the reference. The cost is minimised from each of the initial transforms `starts`, and the
-    /// best result is returned.
-    ///
-    /// # Errors
-    /// A volume without contrast; a volume that does not overlap with the reference from any of the initial transforms;
-    /// a device that fails.
-    pub fn align(&self, volume: &Volume, starts: &[AffineTransform]) -> Result<Aligned, Error> {
-        let prepared = self.prepare(volume)?;
-        let mut found = align(self, &[&prepared], &[starts])?;
-        found.pop().unwrap_or(Err(Error::Undetermined))
-    }
-
     /// Prepares volumes for alignment. On the CPU, several volumes are prepared in parallel.
     pub(crate) fn prepare_all(&self, volumes: &[&Volume]) -> Vec<Result<Prepared<B>, Error>> {
         match self.device.place() {
@@ -99,7 +86,7 @@ impl<'d, B: Backend> Reference<'d, B> {
         }
     }
 
-    fn prepare(&self, volume: &Volume) -> Result<Prepared<B>, Error> {
+    pub(crate) fn prepare(&self, volume: &Volume) -> Result<Prepared<B>, Error> {
         let shape = volume.grid.shape;
         check_shape::<B>(shape)?;
         let mut numbers = volume.voxels.iter().filter(|value| !value.is_nan());

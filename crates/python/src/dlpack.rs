@@ -16,7 +16,6 @@ use pyo3::types::PyCapsule;
 
 use crate::devices::Lease;
 use crate::error::{Class, Failure};
-use crate::image::Image;
 use crate::process;
 use crate::space::{Matrix, Space};
 
@@ -76,8 +75,13 @@ struct Described {
 /// Copies an array on a GPU to an image on the same GPU. `capsule` is a DLPack capsule of the array; work on CUDA's
 /// legacy default stream may already read the array. The array has the axes Z×Y×X (or Y×X for a slice), in single
 /// precision and without gaps. `affine` is the voxel-to-world matrix (4×4, RAS mm). The caller's library keeps the
-/// array.
-pub fn image(py: Python, capsule: &Bound<PyCapsule>, affine: Matrix, name: PathBuf) -> Result<Image, Failure> {
+/// array. Returns the image, and whether it is a slice.
+pub fn image(
+    py: Python,
+    capsule: &Bound<PyCapsule>,
+    affine: Matrix,
+    name: PathBuf,
+) -> Result<(registering::Image, bool), Failure> {
     let Described { number, address, mut shape } = described(capsule, &name)?;
     shape.reverse();
     let Space { grid, name, planar } = Space::new(shape, affine, name)?;
@@ -91,7 +95,7 @@ pub fn image(py: Python, capsule: &Bound<PyCapsule>, affine: Matrix, name: PathB
         // the legacy default stream.
         let voxels = unsafe { cuda.image_at(grid.shape, address) }.map_err(registering::Error::from)?;
         match registering::Image::of_cuda(cuda, grid, voxels) {
-            Ok(image) => Ok(Image::on_device(image, name, planar)),
+            Ok(image) => Ok((image, planar)),
             Err(registering::Error::NotFinite { count }) => {
                 let text = format!("{}: {count} voxels are not finite; expected numbers everywhere", name.display());
                 Err(Failure::own(Class::Input, text))

@@ -49,7 +49,8 @@ impl Image {
     /// Z×Y×X, in single precision and without gaps; work on CUDA's legacy default stream may already read the array.
     #[staticmethod]
     fn of_dlpack(py: Python, capsule: &Bound<PyCapsule>, affine: Matrix, name: PathBuf) -> Result<Image, Failure> {
-        dlpack::image(py, capsule, affine, name)
+        let (image, planar) = dlpack::image(py, capsule, affine, name.clone())?;
+        Ok(Image { image, name, planar, warning: None })
     }
 
     /// Copies a numpy array (X×Y×Z, or X×Y for a slice) to an image. `affine` is its voxel-to-world matrix (4×4, RAS
@@ -118,11 +119,6 @@ impl Image {
     /// Makes an image of voxels that were computed in main memory.
     pub fn made(volume: Volume, name: &str, planar: bool) -> Image {
         Image { image: volume.into(), name: name.into(), planar, warning: None }
-    }
-
-    /// Makes an image of voxels in GPU memory.
-    pub fn on_device(image: registering::Image, name: PathBuf, planar: bool) -> Image {
-        Image { image, name, planar, warning: None }
     }
 
     /// The image together with its name.

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::counts::Numbered;
 use super::fused::RowVotes;
-use super::joint::JointOptions;
+use super::options::JointOptions;
 use super::tally::Tally;
 
 /// The votes of the atlases, patch by patch. In each patch that contains a voxel, each atlas votes with its weight for

@@ -6,7 +6,8 @@ use antsreg_kernels::fusion::{FusionBackend, Patches};
 use super::ballot::Ballot;
 use super::error::FusionError;
 use super::fused::Fused;
-use super::joint::{Atlas, JointOptions, Sign, check, choose};
+use super::joint::{Atlas, check, choose};
+use super::options::{JointOptions, Sign};
 
 /// The result of a fusion of labels and intensities.
 #[derive(Debug, Clone, PartialEq)]

@@ -1,12 +1,12 @@
 //! Joint label fusion: votes with weights that minimise the expected error.
 
 use antsreg_core::{LabelVolume, Volume};
-use antsreg_kernels::fusion::{Choices, FusionBackend, Images, Parameters, Patches, Scaled, device_bytes};
-use serde::{Deserialize, Serialize};
+use antsreg_kernels::fusion::{Choices, FusionBackend, Images, Patches, Scaled, device_bytes};
 
 use super::ballot::Ballot;
 use super::error::FusionError;
 use super::fused::Fused;
+use super::options::{JointOptions, Sign};
 use super::undecided::{check_grid, dilate, undecided};
 
 /// An atlas for label fusion: image and labels, resampled on the target's grid.
@@ -16,79 +16,6 @@ pub struct Atlas<'a> {
     pub image: &'a Volume,
     /// Label map of the atlas, on the target's grid.
     pub labels: &'a LabelVolume,
-}
-
-/// Parameters of joint label fusion. The defaults are those of the authors of the method (Wang et al. 2013).
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct JointOptions {
-    /// Radius of the compared patches, voxels. A patch is a cube of 2·radius + 1 voxels along each axis.
-    pub patch_radius: usize,
-    /// Largest shift between a patch of the target and the compared patch of an atlas, along each axis, voxels.
-    pub search_radius: usize,
-    /// α, the constant that is added to the diagonal of the matrix of expected errors. A larger α makes the weights of
-    /// the atlases more equal.
-    pub alpha: f64,
-    /// β, the exponent that turns intensity differences into expected errors.
-    pub beta: f64,
-}
-
-impl Default for JointOptions {
-    fn default() -> JointOptions {
-        JointOptions { patch_radius: 2, search_radius: 3, alpha: 0.1, beta: 2.0 }
-    }
-}
-
-impl JointOptions {
-    /// The largest patch radius allowed, voxels.
-    pub const MOST_PATCH_RADIUS: usize = Parameters::MOST_PATCH_RADIUS;
-    /// The largest search radius allowed, voxels.
-    pub const MOST_SEARCH_RADIUS: usize = Parameters::MOST_SEARCH_RADIUS;
-    /// The largest allowed alpha and beta.
-    pub const MOST_WEIGHTING: f64 = 1e3;
-
-    /// The parameters of the comparison of patches.
-    fn parameters(&self, sign: Sign) -> Parameters {
-        let JointOptions { patch_radius, search_radius, alpha, beta } = *self;
-        Parameters { patch_radius, search_radius, alpha, beta, not_negative: sign == Sign::NotNegative }
-    }
-
-    /// Checks that all parameters of joint label fusion are in range.
-    ///
-    /// # Errors
-    /// [`FusionError::Option`] names the first parameter that is out of range.
-    pub fn check(&self) -> Result<(), FusionError> {
-        let is_within = |number: f64| number > 0.0 && number <= Self::MOST_WEIGHTING;
-        let checks = [
-            (
-                "the patch radius",
-                self.patch_radius as f64,
-                "1 to 8 voxels",
-                (1..=Self::MOST_PATCH_RADIUS).contains(&self.patch_radius),
-            ),
-            (
-                "the search radius",
-                self.search_radius as f64,
-                "0 to 15 voxels",
-                self.search_radius <= Self::MOST_SEARCH_RADIUS,
-            ),
-            ("alpha", self.alpha, "a number above 0, at most 1000", is_within(self.alpha)),
-            ("beta", self.beta, "a number above 0, at most 1000", is_within(self.beta)),
-        ];
-        match checks.into_iter().find(|check| !check.3) {
-            Some((option, found, expected, _)) => Err(FusionError::Option { option, found, expected }),
-            None => Ok(()),
-        }
-    }
-}
-
-/// Whether negative weights of atlases are kept.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sign {
-    /// Negative weights are kept, as in the formula of joint label fusion.
-    Any,
-    /// Negative weights are set to 0 before the weights are scaled to a sum of 1.
-    NotNegative,
 }
 
 /// Fuses the labels of `atlases`, whose images lie on the grid of `target` (Wang et al. 2013). Patches are compared on

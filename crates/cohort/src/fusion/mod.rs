@@ -20,11 +20,13 @@ mod everywhere;
 mod fused;
 mod joint;
 mod majority;
+mod options;
 mod tally;
 mod undecided;
 
 pub use error::FusionError;
 pub use everywhere::{FusedImages, joint_everywhere};
 pub use fused::Fused;
-pub use joint::{Atlas, Compared, JointOptions, compare, joint, joint_device_bytes};
+pub use joint::{Atlas, Compared, compare, joint, joint_device_bytes};
 pub use majority::majority;
+pub use options::JointOptions;

@@ -6,26 +6,11 @@
 use antsreg_core::same_grid::{GridMismatch, same_grid};
 use antsreg_core::{DisplacementField, Grid, Volume};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
-use super::sums::Sums;
+use super::sums::{Averaging, Sums};
 
 /// Number of voxel values that one parallel task adds up.
 pub(super) const PIECE: usize = 1 << 16;
-
-/// How the values of several images are averaged at each voxel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
-#[serde(rename_all = "kebab-case")]
-pub enum Averaging {
-    /// Mean of the images' values at each voxel.
-    #[default]
-    Mean,
-    /// Mean without the smallest and the largest value, for at least four images.
-    ///
-    /// With three images, only the middle value is left. With one or two images, it is the mean of all values.
-    Trimmed,
-}
 
 /// The mean of images, voxel by voxel. Each image is divided by its own mean intensity, and the result is multiplied by
 /// the mean of those intensities.

@@ -1,6 +1,20 @@
 //! Sums over images, voxel by voxel, from which means are computed.
 
-use super::Averaging;
+use serde::{Deserialize, Serialize};
+
+/// How the values of several images are averaged at each voxel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+#[serde(rename_all = "kebab-case")]
+pub enum Averaging {
+    /// Mean of the images' values at each voxel.
+    #[default]
+    Mean,
+    /// Mean without the smallest and the largest value, for at least four images.
+    ///
+    /// With three images, only the middle value is left. With one or two images, it is the mean of all values.
+    Trimmed,
+}
 
 /// The sum over several images of the values at each voxel, for one chunk of the images' voxels.
 #[derive(Debug)]

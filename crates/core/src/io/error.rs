@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use super::outputs::{NamesPath, OutputError, OutputErrorKind};
 use crate::GridError;
 use crate::memory::Shortage;
 
@@ -34,7 +35,7 @@ pub enum ErrorKind {
     MissingFolder,
     /// The path cannot be used for an output file.
     #[error("{0}")]
-    Output(super::outputs::OutputErrorKind),
+    Output(OutputErrorKind),
     /// The path is that of a folder, a pipe or a device. These have no size, or cannot be read twice.
     #[error("the path leads to {0}, expected a regular file")]
     NotAFile(&'static str),
@@ -264,6 +265,29 @@ impl From<hdf5_writer::Error> for ErrorKind {
 impl From<hdf5_reader::error::Error> for ErrorKind {
     fn from(error: hdf5_reader::error::Error) -> Self {
         ErrorKind::Hdf5(Box::new(error))
+    }
+}
+
+impl NamesPath for Error {
+    fn about(self, path: &Path) -> Error {
+        Error { path: path.to_owned(), ..self }
+    }
+}
+
+impl From<OutputError> for Error {
+    fn from(OutputError { path, kind }: OutputError) -> Error {
+        Error { path, kind: ErrorKind::Output(kind) }
+    }
+}
+
+impl From<Error> for OutputError {
+    fn from(Error { path, kind }: Error) -> OutputError {
+        let kind = match kind {
+            ErrorKind::Output(kind) => kind,
+            ErrorKind::System(source) => OutputErrorKind::Write(source),
+            other => OutputErrorKind::Write(std::io::Error::other(other)),
+        };
+        OutputError { path, kind }
     }
 }
 

@@ -5,26 +5,16 @@
 use antsreg_core::Volume;
 use antsreg_kernels::bias::{BiasBackend, MeshAxis, Samples as OnDevice, Sharpened};
 use antsreg_register::{Device, Task};
-use serde::Serialize;
 
+use super::field::{BiasField, LevelOutcome};
 use super::lattice::Lattice;
 use super::samples::Samples;
 use super::sharpen::Sharpener;
 use super::shrink::Geometries;
-use super::{BiasField, Error, Options};
+use super::{Error, Options};
 
 /// Largest number of control points that is supported for the finest B-spline mesh of a bias field.
 const MOST_POINTS: usize = 1 << 24;
-
-/// Number of iterations and convergence of the estimation of a bias field, on one resolution level.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct LevelOutcome {
-    /// Number of iterations that N4 made on this level.
-    pub iterations: usize,
-    /// Change of the bias field in the last iteration: coefficient of variation of the ratio of the field's factors
-    /// before and after the iteration.
-    pub change: f64,
-}
 
 /// Estimates the bias field of an image from the voxels inside a mask (above 0), or from all voxels if there is no
 /// mask. `weights` are the voxels' weights in the fit. `geometries`, if given, make the samples those of ANTs: where a

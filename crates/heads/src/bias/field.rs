@@ -3,10 +3,21 @@
 use antsreg_core::{Grid, Volume};
 use antsreg_kernels::bias::{BiasBackend, MeshAxis};
 use antsreg_register::{Device, Task};
+use serde::Serialize;
 
+use super::Error;
+use super::axis::Axis;
 use super::lattice::Lattice;
-use super::samples::Axis;
-use super::{Error, LevelOutcome};
+
+/// Number of iterations and convergence of the estimation of a bias field, on one resolution level.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct LevelOutcome {
+    /// Number of iterations that N4 made on this level.
+    pub iterations: usize,
+    /// Change of the bias field in the last iteration: coefficient of variation of the ratio of the field's factors
+    /// before and after the iteration.
+    pub change: f64,
+}
 
 /// Bias field of an image: the factor by which the intensity of each voxel is shaded. It is the exponential of a
 /// B-spline.

@@ -2,7 +2,7 @@
 
 use antsreg_core::Grid;
 
-use super::samples::Axis;
+use super::axis::Axis;
 use super::{Options, spline};
 
 /// Returns an upper bound of the GPU memory for finding the bias field of an image and for dividing the image by the

@@ -6,6 +6,7 @@
 //! the field is a term that is added. Two steps alternate: the histogram is sharpened, which estimates the intensities
 //! without the field, and a smooth spline is fitted to the difference.
 
+mod axis;
 mod correction;
 mod error;
 mod estimate;
@@ -20,8 +21,8 @@ mod spline;
 
 pub use correction::{correct, foreground, rescale_as};
 pub use error::Error;
-pub use estimate::{LevelOutcome, estimate};
-pub use field::BiasField;
+pub use estimate::estimate;
+pub use field::{BiasField, LevelOutcome};
 pub use memory::device_bytes;
 pub use options::{Mesh, Options};
 pub use shrink::Geometries;

@@ -7,7 +7,7 @@
 use antsreg_core::io::itk::ItkGeometry;
 use nalgebra::{Matrix3, Vector3};
 
-use super::samples::Axis;
+use super::axis::Axis;
 
 /// Geometries of the image, the mask and the weights from which a bias field is estimated, as ITK reads them. A mask or
 /// weights without a file have the geometry of the image.

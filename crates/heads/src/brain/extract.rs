@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::align::{Aligned, align};
 use super::finer::Finer;
-use super::refine::{REACH_MM, refine};
+use super::refine::{REACH_MM, free_later, refine};
 use super::surface::surface_ratio;
 use super::window::Window;
 use super::{BrainWarning, Contrast, Error, Template};
@@ -113,9 +113,4 @@ pub fn without_skull(image: &Volume, mask: &Volume) -> Volume {
 /// The value of a voxel of an image without its skull, from the value of the image and that of the mask.
 pub fn value_without_skull(value: f32, mask: f32) -> f32 {
     if mask > 0.5 { value } else { 0.0 }
-}
-
-/// Frees memory on another thread. The system takes milliseconds to free large volumes.
-pub(super) fn free_later(memory: impl Send + 'static) {
-    rayon::spawn(move || drop(memory));
 }

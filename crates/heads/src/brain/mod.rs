@@ -3,6 +3,7 @@
 
 mod align;
 mod ball;
+mod contrast;
 mod error;
 mod extract;
 mod finer;
@@ -17,9 +18,10 @@ mod warning;
 mod window;
 
 pub use align::device_bytes;
+pub use contrast::Contrast;
 pub use error::Error;
 pub use extract::{Extraction, extract, value_without_skull, without_skull};
 pub use kind::{Kind, kind, mask_of_brain};
 pub(crate) use regions::keep_largest;
-pub use template::{Contrast, Template};
+pub use template::Template;
 pub use warning::BrainWarning;

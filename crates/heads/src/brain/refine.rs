@@ -8,7 +8,6 @@ use rayon::prelude::*;
 
 use super::Error;
 use super::ball::{dilated, eroded};
-use super::extract::free_later;
 use super::regions::{fill_holes, keep_largest};
 
 /// Largest distance by which the refinement may move the brain's edge, mm.
@@ -204,4 +203,9 @@ impl Task for Smooth<'_> {
         let volume = backend.upload(self.shape, self.voxels)?;
         backend.download(&backend.smooth(&volume, self.sigma_voxels)?)
     }
+}
+
+/// Frees memory on another thread. The system takes milliseconds to free large volumes.
+pub(super) fn free_later(memory: impl Send + 'static) {
+    rayon::spawn(move || drop(memory));
 }

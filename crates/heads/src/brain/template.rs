@@ -1,6 +1,5 @@
 //! Templates for brain extraction: heads whose brain is known.
 
-use std::fmt::{Display, Formatter};
 use std::sync::Arc;
 
 use antsreg_core::{Grid, Volume};
@@ -8,35 +7,10 @@ use antsreg_kernels::DistanceLimits;
 use antsreg_kernels::cpu::signed_distance;
 use nalgebra::Point3;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
-use super::Error;
+use super::contrast::Contrast;
+use super::error::Error;
 use super::packed::unpack;
-
-/// MRI contrast of an image of a head.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Contrast {
-    /// T1-weighted.
-    T1,
-    /// T2-weighted.
-    T2,
-    /// Proton density. Of the contrasts of the built-in template, this is the most similar to FLAIR.
-    Pd,
-    /// Contrast of a template that the caller gives.
-    Given,
-}
-
-impl Display for Contrast {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Contrast::T1 => "T1",
-            Contrast::T2 => "T2",
-            Contrast::Pd => "PD",
-            Contrast::Given => "given",
-        })
-    }
-}
 
 /// Template for brain extraction: images of one head in one or more contrasts, and the brain of this head, on one grid.
 #[derive(Debug, Clone)]

@@ -1,6 +1,6 @@
 //! Cubic B-spline interpolation of images.
 
-use super::resample::Sample;
+use super::sample::Sample;
 use crate::spline;
 
 /// Interpolates an image by the cubic spline through its voxels, mirrored about the outermost voxel centres; ITK's

@@ -1,6 +1,6 @@
 //! Gaussian interpolation, which also smooths.
 
-use super::resample::Sample;
+use super::sample::Sample;
 
 /// The table of the error function covers arguments of ±RANGE; beyond, the function is ±1.
 const RANGE: f64 = 6.0;

@@ -1,7 +1,7 @@
 //! Interpolation of labels by their mass under a Gaussian.
 
 use super::gaussian_kernel::GaussianWeights;
-use super::resample::Sample;
+use super::sample::Sample;
 
 /// Interpolates a label map: takes the label with the largest mass under a Gaussian, over all voxels within the cutoff;
 /// ITK's `LabelImageGaussianInterpolateImageFunction`, ANTs' MultiLabel. Of labels with equal mass, the first in memory

@@ -6,7 +6,7 @@ use super::{
     cell::Cell,
     nearest::Nearest,
     path::Path,
-    resample::{Sample, fill},
+    sample::{Sample, fill},
 };
 
 /// How a label map is interpolated between voxel centres.

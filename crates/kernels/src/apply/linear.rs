@@ -1,6 +1,6 @@
 //! Trilinear interpolation.
 
-use super::{cell::Cell, resample::Sample};
+use super::{cell::Cell, sample::Sample};
 
 /// Trilinear interpolation of an image; ITK's `LinearInterpolateImageFunction`.
 pub struct Linear<'a> {

@@ -15,6 +15,7 @@ mod linear;
 mod nearest;
 mod path;
 mod resample;
+mod sample;
 mod sinc;
 mod spline_order;
 mod tensors;

@@ -1,6 +1,6 @@
 //! Nearest-neighbour interpolation of images.
 
-use super::resample::Sample;
+use super::sample::Sample;
 
 /// Tolerance, in voxels: an index that is below the middle between two voxel centres by less than this tolerance counts
 /// as the middle. In the middle, the voxel with the higher index is taken, as in ITK. Without this tolerance,

@@ -1,17 +1,16 @@
 //! Resampling of volumes through a chain of transforms.
 
 use antsreg_core::{Grid, TransformChain, Volume};
-use rayon::prelude::*;
 
 use super::{
     bspline::BSpline,
-    cell::is_inside,
     gaussian_kernel::{GaussianKernel, GaussianWeights},
     gaussian_vote::GaussianVote,
     labels::Vote,
     linear::Linear,
     nearest::Nearest,
     path::Path,
+    sample::fill,
     sinc::{Window, WindowedSinc},
     spline_order::{SplineOfOrder, SplineOrder},
 };
@@ -51,14 +50,6 @@ pub enum Interpolation {
     },
 }
 
-/// Interpolates an image at a fractional voxel index inside it.
-pub(super) trait Sample: Sync {
-    /// Type of the interpolated value.
-    type Value: Copy + Send + Sync;
-    /// The interpolated value at a fractional voxel index.
-    fn at(&self, index: [f64; 3]) -> Self::Value;
-}
-
 /// Resamples `moving` on the grid `onto`. The transforms of `chain` map the world point x of a voxel to chain(x). The
 /// voxel gets the moving image's value at chain(x), or `outside` if chain(x) is more than half a voxel outside the
 /// moving grid.
@@ -94,30 +85,6 @@ pub fn resample(
         }
     };
     Volume { grid: onto.clone(), voxels }
-}
-
-/// Computes the value of each voxel of the output grid `onto`, in parallel over its rows.
-pub(super) fn fill<S: Sample>(
-    path: &Path,
-    onto: &Grid,
-    shape: [usize; 3],
-    sampler: &S,
-    outside: S::Value,
-) -> Vec<S::Value> {
-    let nx = onto.shape[0];
-    let mut voxels = vec![outside; onto.len()];
-    voxels.par_chunks_exact_mut(nx).enumerate().with_min_len(16).for_each_init(
-        || vec![[0.0; 3]; nx],
-        |indices, (row, out)| {
-            path.row(row, indices);
-            for (out, index) in out.iter_mut().zip(indices.iter()) {
-                if is_inside(shape, *index) {
-                    *out = sampler.at(*index);
-                }
-            }
-        },
-    );
-    voxels
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Windowed sinc interpolation (Meijering et al. 1999), and interpolation by any separable kernel given by its
 //! weights.
 
-use super::resample::Sample;
+use super::sample::Sample;
 
 /// The window function by which the sinc of an interpolation is multiplied; r is its radius.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::resample::Sample;
+use super::sample::Sample;
 
 /// The order of a B-spline, 0 to 5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -7,6 +7,7 @@ use nalgebra::Point3;
 
 use super::super::replace::replace;
 use super::super::{Error, ErrorKind, small};
+use super::stored::Stored;
 use super::{kinds, matlab, text};
 use crate::AffineTransform;
 
@@ -16,16 +17,6 @@ const LARGEST: u64 = 1 << 16;
 const EXPECTED: &str = "an ITK transform (MATLAB 4 or text)";
 /// The characters with which ITK's text transforms begin.
 pub(super) const TEXT: &str = "#Insight Transform File";
-
-/// A transform with the numbers as stored in the file.
-pub(super) struct Stored {
-    /// Name of the kind of transform, such as `AffineTransform_double_3_3`.
-    pub name: String,
-    /// Parameters that an optimiser changes: for most kinds of transform a matrix row by row, then a translation.
-    pub parameters: Vec<f64>,
-    /// Fixed parameters, which an optimiser does not change: for most kinds of transform the centre of rotation.
-    pub fixed_parameters: Vec<f64>,
-}
 
 /// Reads an affine map, fixed → moving, RAS mm. Whether the file is MATLAB 4 or text is recognised by its contents,
 /// not by its name.

@@ -7,7 +7,8 @@ use nalgebra::Point3;
 
 use super::super::replace::replace;
 use super::super::{Error, ErrorKind, small};
-use super::affine::{Stored, TEXT};
+use super::affine::TEXT;
+use super::stored::Stored;
 use super::{kinds, text};
 use crate::AffineTransform;
 

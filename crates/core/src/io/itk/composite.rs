@@ -8,8 +8,8 @@ use nalgebra::{Matrix3, Vector3};
 use ndarray::ArrayD;
 
 use super::super::{Error, ErrorKind, read_bytes};
-use super::affine::Stored;
 use super::kinds;
+use super::stored::{Stored, expect_count};
 use crate::{AffineTransform, DisplacementField, Grid, Transform, memory};
 
 /// The first bytes of every HDF5 file.
@@ -72,7 +72,7 @@ fn step(group: &Group, kind: String) -> Result<Transform, ErrorKind> {
 /// `fixed` describes their grid (size, origin, spacing, direction row by row, each in this number of dimensions). A
 /// two-dimensional field lies in the plane z = 0.
 fn displacement(dimensions: usize, parameters: &[f64], fixed: &[f64]) -> Result<DisplacementField, ErrorKind> {
-    kinds::expect_count("fixed parameters", dimensions * (3 + dimensions), fixed)?;
+    expect_count("fixed parameters", dimensions * (3 + dimensions), fixed)?;
     kinds::check_finite("fixed parameters", fixed)?;
     kinds::check_finite("parameters", parameters)?;
     let part = |number: usize, axis: usize| fixed[dimensions * number + axis];
@@ -85,7 +85,7 @@ fn displacement(dimensions: usize, parameters: &[f64], fixed: &[f64]) -> Result<
         }
     }
     let product = shape.iter().try_fold(dimensions, |product, &size| product.checked_mul(size));
-    kinds::expect_count("parameters", product.unwrap_or(usize::MAX), parameters)?;
+    expect_count("parameters", product.unwrap_or(usize::MAX), parameters)?;
     let flip = Matrix3::from_diagonal(&Vector3::new(-1.0, -1.0, 1.0));
     let (mut steps, mut origin) = (Matrix3::identity(), Vector3::zeros());
     for axis in 0..dimensions {

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 
 use super::super::replace::replace;
 use super::super::{Error, ErrorKind, Target};
-use super::affine::Stored;
+use super::stored::Stored;
 use super::{composite, kinds};
 use crate::{AffineTransform, DisplacementField, Transform, TransformChain, memory};
 

@@ -1,11 +1,7 @@
 //! The geometry of an image, with the rounding errors that it has in ITK.
 
-use std::path::Path;
-
 use nalgebra::{Matrix3, Vector3};
 
-use super::super::Error;
-use super::super::nifti;
 use super::svd::{Svd, product};
 
 /// Direction, spacing and origin of an image, with the same bits as in ITK 5.4. Coordinates are LPS mm.
@@ -23,14 +19,6 @@ pub struct ItkGeometry {
 }
 
 impl ItkGeometry {
-    /// Reads the geometry from the header of a NIfTI file.
-    ///
-    /// # Errors
-    /// A file that cannot be read, or whose header has no usable grid.
-    pub fn read(path: &Path) -> Result<ItkGeometry, Error> {
-        nifti::read_itk_geometry(path)
-    }
-
     /// Returns the geometry with this voxel-to-world map (RAS) in a header, and with these voxel sizes. An axis with a
     /// negative size is reversed.
     pub(crate) fn of_header(map: &Matrix3<f32>, origin: [f32; 3], sizes: Vector3<f64>) -> ItkGeometry {

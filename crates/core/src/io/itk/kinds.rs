@@ -4,8 +4,8 @@
 use nalgebra::{Matrix3, Point3, Quaternion, Rotation3, UnitQuaternion, Vector3};
 
 use super::super::ErrorKind;
-use super::affine::Stored;
 use super::planar;
+use super::stored::{Stored, expect_count};
 use crate::AffineTransform;
 
 /// Description of the kinds of ITK transforms that can be read, for error messages.
@@ -122,8 +122,4 @@ pub(super) fn check_finite(what: &'static str, numbers: &[f64]) -> Result<(), Er
         Some(index) => Err(ErrorKind::NotFiniteNumber { what, index, value: numbers[index] }),
         None => Ok(()),
     }
-}
-
-pub(super) fn expect_count(what: &'static str, expected: usize, numbers: &[f64]) -> Result<(), ErrorKind> {
-    if numbers.len() == expected { Ok(()) } else { Err(ErrorKind::Count { what, expected, found: numbers.len() }) }
 }

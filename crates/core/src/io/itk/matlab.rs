@@ -1,7 +1,7 @@
 //! Records of MATLAB 4 files, in which ITK stores binary transforms.
 
 use super::super::{ErrorKind, foreign};
-use super::affine::Stored;
+use super::stored::Stored;
 
 /// Parses the two records (named matrices of MATLAB 4) of a transform file of ITK. The first record has the name of the
 /// kind of transform and holds the parameters; the second record holds the fixed parameters.

@@ -12,6 +12,7 @@ mod geometry;
 mod kinds;
 mod matlab;
 mod planar;
+mod stored;
 mod svd;
 mod text;
 mod warp;

@@ -4,8 +4,7 @@
 use nalgebra::{Matrix2, Matrix3, Point3, Rotation2, Vector2};
 
 use super::super::ErrorKind;
-use super::affine::Stored;
-use super::kinds::expect_count;
+use super::stored::{Stored, expect_count};
 use crate::AffineTransform;
 
 /// Largest magnitude of a matrix element between the third coordinate and the first two that is taken for a rounding

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::super::ErrorKind;
-use super::affine::Stored;
+use super::stored::Stored;
 
 /// Parses a text file with a single transform.
 pub(super) fn parse(text: &str) -> Result<Stored, ErrorKind> {

@@ -11,10 +11,15 @@ use super::file::NiftiFile;
 use super::grid_rule::{Form, GridRule, signed_sizes};
 use super::header;
 
-/// Reads the geometry of an image as ITK 5.4 does, with the same bits.
-pub(crate) fn read_itk_geometry(path: &Path) -> Result<ItkGeometry, Error> {
-    let file = NiftiFile::open(path, GridRule::Itk)?;
-    geometry(&file.header).map_err(|kind| Error::new(path, kind))
+impl ItkGeometry {
+    /// Reads the geometry from the header of a NIfTI file as ITK 5.4 does, with the same bits.
+    ///
+    /// # Errors
+    /// A file that cannot be read, or whose header has no usable grid.
+    pub fn read(path: &Path) -> Result<ItkGeometry, Error> {
+        let file = NiftiFile::open(path, GridRule::Itk)?;
+        geometry(&file.header).map_err(|kind| Error::new(path, kind))
+    }
 }
 
 fn geometry(header: &NiftiHeader) -> Result<ItkGeometry, ErrorKind> {

@@ -11,19 +11,18 @@ mod series;
 mod voxels;
 mod warnings;
 mod write;
-mod write_series;
+mod write_volumes;
 
 pub use grid_rule::GridRule;
 pub use inspect::{Inspection, inspect};
-pub(crate) use itk_geometry::read_itk_geometry;
-pub use planes::{Planes, PlanesFile, PlanesReader, Stored};
+pub use planes::{Planes, PlanesFile, PlanesReader, write_series, write_series_by_volume};
 pub(crate) use read::{Vectors, read_vectors};
 pub use read::{read_grid, read_labels, read_volume};
 pub use series::{Series, SeriesReader, Timing, read_series};
 pub use warnings::HeaderWarning;
 pub use write::{stored_grid, write_deflated_volume, write_labels, write_values, write_volume};
 pub(crate) use write::{write_deflated_vectors, write_vectors};
-pub use write_series::{write_series, write_series_by_volume};
+pub use write_volumes::Stored;
 
 /// Whether a file with these first bytes is meant to be NIfTI: NIfTI-1 and NIfTI-2 both start with the length of the
 /// header.

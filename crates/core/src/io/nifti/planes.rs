@@ -11,9 +11,9 @@ use super::file::NiftiFile;
 use super::grid_rule::GridRule;
 use super::header;
 use super::read::check_finite;
-use super::series::Timing;
+use super::series::{Series, Timing};
 use super::voxels::Encoding;
-use super::write_series;
+use super::write_volumes::{self, File, Stored};
 use crate::{Grid, Volume};
 
 /// NIfTI's intent code of symmetric matrices such as diffusion tensors.
@@ -126,54 +126,6 @@ pub enum Planes {
     Fifth,
 }
 
-/// Type in which the values of a file are stored.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stored {
-    /// 8 bits, signed.
-    Int8,
-    /// 8 bits, unsigned.
-    Uint8,
-    /// 16 bits, signed.
-    Int16,
-    /// 32 bits, signed.
-    Int32,
-    /// Single precision.
-    Float32,
-    /// Double precision.
-    Float64,
-}
-
-impl Stored {
-    /// Whether values of this storage type are integers.
-    pub fn is_whole(self) -> bool {
-        !matches!(self, Stored::Float32 | Stored::Float64)
-    }
-
-    pub(super) fn datatype(self) -> NiftiType {
-        match self {
-            Stored::Int8 => NiftiType::Int8,
-            Stored::Uint8 => NiftiType::Uint8,
-            Stored::Int16 => NiftiType::Int16,
-            Stored::Int32 => NiftiType::Int32,
-            Stored::Float32 => NiftiType::Float32,
-            Stored::Float64 => NiftiType::Float64,
-        }
-    }
-
-    /// Appends voxel values in the storage type of the file. Integers are truncated towards zero; a value that does not
-    /// fit into 8 or 16 bits keeps its lowest bits, as in ITK's casts.
-    pub(super) fn append(self, out: &mut Vec<u8>, values: &[f32]) {
-        match self {
-            Stored::Int8 => out.extend(values.iter().map(|value| *value as i32 as u8)),
-            Stored::Uint8 => out.extend(values.iter().map(|value| *value as i32 as u8)),
-            Stored::Int16 => out.extend(values.iter().flat_map(|value| (*value as i32 as i16).to_le_bytes())),
-            Stored::Int32 => out.extend(values.iter().flat_map(|value| (*value as i32).to_le_bytes())),
-            Stored::Float32 => super::write::append(out, values.iter().copied()),
-            Stored::Float64 => out.extend(values.iter().flat_map(|value| f64::from(*value).to_le_bytes())),
-        }
-    }
-}
-
 /// Description of a file of several volumes that is to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlanesFile<'a> {
@@ -187,7 +139,11 @@ pub struct PlanesFile<'a> {
     pub stored: Stored,
 }
 
-impl PlanesFile<'_> {
+impl<'g> PlanesFile<'g> {
+    fn of_series(grid: &'g Grid, count: usize, timing: Timing) -> PlanesFile<'g> {
+        PlanesFile { grid, count, planes: Planes::Series(timing), stored: Stored::Float32 }
+    }
+
     pub(super) fn header(&self) -> Result<NiftiHeader, ErrorKind> {
         let count = i16::try_from(self.count).ok().filter(|count| *count > 0);
         let count = count.ok_or(ErrorKind::Volumes { found: self.count })? as u16;
@@ -217,12 +173,54 @@ impl PlanesFile<'_> {
         to: impl Into<Target<'a>>,
         mut volume: impl FnMut(usize) -> Result<Volume, E>,
     ) -> Result<(), E> {
-        let to = to.into();
-        let header = self.header().map_err(|kind| Error::new(to.path, kind))?;
-        let file = write_series::File { header, each: self.grid.len(), count: self.count, stored: self.stored };
-        write_series::write(to, &file, |index, voxels| {
+        self.write_voxels(to.into(), |index, voxels| {
             voxels.extend_from_slice(&volume(index)?.voxels);
             Ok(())
         })
     }
+
+    fn write_voxels<E: From<Error>>(
+        &self,
+        to: Target,
+        next: impl FnMut(usize, &mut Vec<f32>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let header = self.header().map_err(|kind| Error::new(to.path, kind))?;
+        write_volumes::write(
+            to,
+            &File { header, each: self.grid.len(), count: self.count, stored: self.stored },
+            next,
+        )
+    }
+}
+
+/// Writes a series in single precision, on the grid of its first volume. The file is like that of
+/// [`write_volume`](super::write_volume).
+///
+/// # Errors
+/// Those of [`write_volume`](super::write_volume), or a wrong number of volumes or voxels.
+pub fn write_series<'a>(to: impl Into<Target<'a>>, series: &Series) -> Result<(), Error> {
+    let to = to.into();
+    let Series { volumes, timing } = series;
+    let Some(first) = volumes.first() else {
+        return Err(Error::new(to.path, ErrorKind::Volumes { found: 0 }));
+    };
+    PlanesFile::of_series(&first.grid, volumes.len(), *timing).write_voxels(to, |index, voxels| {
+        voxels.extend_from_slice(&volumes[index].voxels);
+        Ok(())
+    })
+}
+
+/// Writes a series of `count` volumes on `grid`. `volume(index)` makes each volume when it is needed, so that the
+/// series need not fit into memory. The file is like that of [`write_series`].
+///
+/// # Errors
+/// Those of [`write_series`] and of `volume`; after an error no file is written.
+pub fn write_series_by_volume<'a, E: From<Error>>(
+    to: impl Into<Target<'a>>,
+    grid: &Grid,
+    count: usize,
+    timing: Timing,
+    volume: impl FnMut(usize) -> Result<Volume, E>,
+) -> Result<(), E> {
+    PlanesFile::of_series(grid, count, timing).write(to, volume)
 }

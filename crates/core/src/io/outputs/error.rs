@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::io;
-
 /// An output that cannot be written, and the reason.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: {kind}", path.display())]
@@ -67,28 +65,5 @@ pub trait NamesPath {
 impl NamesPath for OutputError {
     fn about(self, path: &Path) -> OutputError {
         OutputError { path: path.to_owned(), ..self }
-    }
-}
-
-impl NamesPath for io::Error {
-    fn about(self, path: &Path) -> io::Error {
-        io::Error { path: path.to_owned(), ..self }
-    }
-}
-
-impl From<OutputError> for io::Error {
-    fn from(OutputError { path, kind }: OutputError) -> io::Error {
-        io::Error { path, kind: io::ErrorKind::Output(kind) }
-    }
-}
-
-impl From<io::Error> for OutputError {
-    fn from(io::Error { path, kind }: io::Error) -> OutputError {
-        let kind = match kind {
-            io::ErrorKind::Output(kind) => kind,
-            io::ErrorKind::System(source) => OutputErrorKind::Write(source),
-            other => OutputErrorKind::Write(std::io::Error::other(other)),
-        };
-        OutputError { path, kind }
     }
 }

@@ -1,55 +1,60 @@
 //! Writes NIfTI files of several volumes, such as time series. The volumes are written one by one, so that only one
 //! volume must be in memory at a time.
 
-use std::path::Path;
-
-use ::nifti::NiftiHeader;
+use ::nifti::{NiftiHeader, NiftiType};
 
 use super::super::replace::replace;
 use super::super::target::{Heard, Target};
 use super::super::{Error, ErrorKind, gzip};
 use super::header;
-use super::planes::{Planes, PlanesFile, Stored};
-use super::series::{Series, Timing};
-use super::write::{PIECE, is_gzipped};
-use crate::{Grid, Volume};
+use super::write::{PIECE, append, is_gzipped};
 
-/// Writes a series in single precision, on the grid of its first volume. The file is like that of
-/// [`write_volume`](super::write_volume).
-///
-/// # Errors
-/// Those of [`write_volume`](super::write_volume), or a wrong number of volumes or voxels.
-pub fn write_series<'a>(to: impl Into<Target<'a>>, series: &Series) -> Result<(), Error> {
-    let to = to.into();
-    let volumes = &series.volumes;
-    let Some(first) = volumes.first() else {
-        return Err(Error::new(to.path, ErrorKind::Volumes { found: 0 }));
-    };
-    let file = File::of_series(to.path, &first.grid, volumes.len(), series.timing)?;
-    write(to, &file, |index, voxels| {
-        voxels.extend_from_slice(&volumes[index].voxels);
-        Ok(())
-    })
+/// Type in which the values of a file are stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// 8 bits, signed.
+    Int8,
+    /// 8 bits, unsigned.
+    Uint8,
+    /// 16 bits, signed.
+    Int16,
+    /// 32 bits, signed.
+    Int32,
+    /// Single precision.
+    Float32,
+    /// Double precision.
+    Float64,
 }
 
-/// Writes a series of `count` volumes on `grid`. `volume(index)` makes each volume when it is needed, so that the
-/// series need not fit into memory. The file is like that of [`write_series`].
-///
-/// # Errors
-/// Those of [`write_series`] and of `volume`; after an error no file is written.
-pub fn write_series_by_volume<'a, E: From<Error>>(
-    to: impl Into<Target<'a>>,
-    grid: &Grid,
-    count: usize,
-    timing: Timing,
-    mut volume: impl FnMut(usize) -> Result<Volume, E>,
-) -> Result<(), E> {
-    let to = to.into();
-    let file = File::of_series(to.path, grid, count, timing)?;
-    write(to, &file, |index, voxels| {
-        voxels.extend_from_slice(&volume(index)?.voxels);
-        Ok(())
-    })
+impl Stored {
+    /// Whether values of this storage type are integers.
+    pub fn is_whole(self) -> bool {
+        !matches!(self, Stored::Float32 | Stored::Float64)
+    }
+
+    pub(super) fn datatype(self) -> NiftiType {
+        match self {
+            Stored::Int8 => NiftiType::Int8,
+            Stored::Uint8 => NiftiType::Uint8,
+            Stored::Int16 => NiftiType::Int16,
+            Stored::Int32 => NiftiType::Int32,
+            Stored::Float32 => NiftiType::Float32,
+            Stored::Float64 => NiftiType::Float64,
+        }
+    }
+
+    /// Appends voxel values in the storage type of the file. Integers are truncated towards zero; a value that does not
+    /// fit into 8 or 16 bits keeps its lowest bits, as in ITK's casts.
+    pub(super) fn append(self, out: &mut Vec<u8>, values: &[f32]) {
+        match self {
+            Stored::Int8 => out.extend(values.iter().map(|value| *value as i32 as u8)),
+            Stored::Uint8 => out.extend(values.iter().map(|value| *value as i32 as u8)),
+            Stored::Int16 => out.extend(values.iter().flat_map(|value| (*value as i32 as i16).to_le_bytes())),
+            Stored::Int32 => out.extend(values.iter().flat_map(|value| (*value as i32).to_le_bytes())),
+            Stored::Float32 => append(out, values.iter().copied()),
+            Stored::Float64 => out.extend(values.iter().flat_map(|value| f64::from(*value).to_le_bytes())),
+        }
+    }
 }
 
 /// Description of a file to which volumes of equal size are written one by one.
@@ -61,14 +66,6 @@ pub(super) struct File {
     pub count: usize,
     /// The storage type of the voxels in the file.
     pub stored: Stored,
-}
-
-impl File {
-    fn of_series(path: &Path, grid: &Grid, count: usize, timing: Timing) -> Result<File, Error> {
-        let stored = Stored::Float32;
-        let header = PlanesFile { grid, count, planes: Planes::Series(timing), stored }.header();
-        Ok(File { header: header.map_err(|kind| Error::new(path, kind))?, each: grid.len(), count, stored })
-    }
 }
 
 /// Writes a file of several volumes. `next(index, voxels)` is called for one volume after the other, and appends the
