@@ -2,7 +2,7 @@
 
 use antsreg_console::{CliError, Console, ending, opening};
 use antsreg_register::{
-    Description, Device, DeviceChoice, Error, Fitted, Grids, Options, Registration, Side, WhyCpu, compute,
+    Description, Device, DeviceChoice, Error, Fitted, Grids, Options, Registered, Registration, Side, WhyCpu,
 };
 
 use crate::call::Call;
@@ -58,7 +58,9 @@ pub fn register(
     if let Some(reason) = instead_of_gpu {
         console.note(format_args!("device: cpu, because {reason}"));
     }
-    let computed = console.watch(|watcher| compute(sides[0], sides[1], options, &device, watcher))?;
+    let computed = console.watch(|watcher| {
+        antsreg_register::register(sides[0], sides[1], options, &device, watcher).and_then(Registered::download)
+    })?;
     let found = computed.finish(sides, options)?;
     Ok(Done { task, found, device: device.description().clone() })
 }

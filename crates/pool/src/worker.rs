@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use antsreg_register::{
-    Computed, Continuation, Description, Device, Error, Fixed, Opened, Progress, Resident, Side, Task,
-    TooLittleMemory,
+    Computation, Continuation, Description, Device, Error, Fixed, Opened, Progress, Registered, Side, TooLittleMemory,
 };
 
 use crate::{MemoryBudget, MemoryShare, Target};
@@ -70,54 +69,39 @@ impl Worker {
         self.with_prepared(target, 0, |_| Ok(()))
     }
 
-    /// Registers a moving image (with its channels and masks) to the fixed images of `target`. The result does not
-    /// depend on the worker's earlier work, and is the same on all devices of one kind.
+    /// Registers a moving image (with its channels and masks) to the fixed images of `target`. Then calls the function
+    /// `then` with the result, whose warps are on the device. The result does not depend on the worker's earlier work,
+    /// and is the same on all devices of one kind.
     ///
     /// # Errors
-    /// Those of [`antsreg_register::register`]; a GPU with too little memory.
-    pub fn register(
+    /// Those of [`antsreg_register::register`] and of `then`; a GPU with too little memory.
+    pub fn register<T, E: From<Error>>(
         &mut self,
         target: &Arc<Target>,
         moving: &Side,
         progress: &mut dyn Progress,
-    ) -> Result<Computed, Error> {
-        let bytes = target.device_bytes(moving, &self.device);
-        self.with_prepared(target, bytes, |fixed| fixed.compute(moving, progress))
-    }
-
-    /// Registers a moving image as [`register`](Worker::register) does. Then calls the function `then` with the result,
-    /// whose warps and images are on the device.
-    ///
-    /// # Errors
-    /// Those of [`register`](Worker::register) and of `then`.
-    pub fn register_resident<T, E: From<Error>>(
-        &mut self,
-        target: &Arc<Target>,
-        moving: &Side,
-        progress: &mut dyn Progress,
-        then: impl FnOnce(&Resident) -> Result<T, E>,
+        then: impl FnOnce(Registered) -> Result<T, E>,
     ) -> Result<T, E> {
         let bytes = target.device_bytes(moving, &self.device);
-        self.with_prepared(target, bytes, |fixed| then(&fixed.compute_resident(moving, progress)?))
+        self.with_prepared(target, bytes, |fixed| then(fixed.register(moving, progress)?))
     }
 
-    /// Registers a moving side (image, channels and masks). Then runs a continuation, which is a computation defined by
-    /// the caller, with the result of the registration, while the warps of this result are still in the memory of the
-    /// device.
+    /// Registers a moving image as [`register`](Worker::register) does. Then runs a continuation, which states how much
+    /// memory of the device it needs beside the warps.
     ///
     /// # Errors
-    /// Those of [`register`](Worker::register) and of the continuation.
+    /// Those of [`antsreg_register::register`] and of the continuation; a GPU with too little memory.
     pub fn register_and<C: Continuation + DeviceBytes>(
         &mut self,
         target: &Arc<Target>,
         moving: &Side,
-        then: C,
+        continuation: C,
     ) -> Result<C::Output, C::Error> {
         /// Number of scalars per voxel of a warp and its inverse together: three components each.
         const WARPS: u64 = 2 * 3;
         let warps = 4 * WARPS * target.side.grid().len() as u64;
-        let bytes = target.device_bytes(moving, &self.device).max(warps + then.device_bytes());
-        self.with_prepared(target, bytes, |fixed| fixed.register_and(moving, &mut (), then))
+        let bytes = target.device_bytes(moving, &self.device).max(warps + continuation.device_bytes());
+        self.with_prepared(target, bytes, |fixed| fixed.register(moving, &mut ())?.run(continuation))
     }
 
     /// Makes another worker of the same device, which shares the memory of the device with this worker.
@@ -130,28 +114,28 @@ impl Worker {
         Ok(Worker { device: self.device.beside()?, prepared: None, memory })
     }
 
-    /// Runs a task on the device, or on the CPU if too little memory of the device is free at present. This function
+    /// Runs a computation on the device, or on the CPU if too little memory of the device is free at present. This function
     /// does not wait for memory.
     ///
     /// # Errors
-    /// Errors of the task.
-    pub fn run_here_or_on_cpu<T: Task + DeviceBytes>(&self, task: T) -> Result<T::Output, T::Error> {
-        match self.memory.as_ref().map(|memory| memory.budget.try_take(task.device_bytes())) {
-            Some(None) => Device::cpu().run(task),
-            _share => self.device.run(task),
+    /// Errors of the computation.
+    pub fn run_here_or_on_cpu<T: Computation + DeviceBytes>(&self, computation: T) -> Result<T::Output, T::Error> {
+        match self.memory.as_ref().map(|memory| memory.budget.try_take(computation.device_bytes())) {
+            Some(None) => Device::cpu().run(computation),
+            _share => self.device.run(computation),
         }
     }
 
-    /// Runs a task on the device.
+    /// Runs a computation on the device.
     ///
     /// # Errors
-    /// Errors of the task; a GPU with too little memory.
-    pub fn run<T: Task + DeviceBytes>(&mut self, task: T) -> Result<T::Output, T::Error>
+    /// Errors of the computation; a GPU with too little memory.
+    pub fn run<T: Computation + DeviceBytes>(&mut self, computation: T) -> Result<T::Output, T::Error>
     where
         T::Error: From<Error>,
     {
-        let _share = self.take(task.device_bytes())?;
-        self.device.run(task)
+        let _share = self.take(computation.device_bytes())?;
+        self.device.run(computation)
     }
 
     /// Calls the function `work` with the device while `bytes` of the GPU's memory are reserved. If too little memory

@@ -311,7 +311,7 @@ impl Task {
         ready: Ready,
     ) -> Result<(Ready, register::Computed, Description), Failure> {
         let mut watcher = Watcher::new(None, self.stop.clone());
-        let computed = worker.register(target, ready.inputs.sides()[1], &mut watcher);
+        let computed = worker.register(target, ready.inputs.sides()[1], &mut watcher, |found| found.download());
         let computed = computed.map_err(|error| ready.blame(watcher.failure(error)))?;
         Ok((ready, computed, worker.description().clone()))
     }

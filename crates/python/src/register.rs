@@ -8,7 +8,7 @@ use std::time::Duration;
 use antsreg_core::{AffineTransform, Grid};
 use antsreg_kernels::Place;
 use antsreg_register::linear::Start;
-use antsreg_register::{self as registering, Computed, Grids, Options, Resident, compute, compute_resident};
+use antsreg_register::{self as registering, Computed, Grids, Options, Registered, Resident};
 use antsreg_study::pair::{Inputs, Masks, SideVolumes, StartFile};
 use antsreg_study::transforms::TransformFile;
 use pyo3::prelude::*;
@@ -208,12 +208,13 @@ pub fn register(
         let (fixed, moving) = (fixed.on(&lease.device)?, moving.on(&lease.device)?);
         let (description, note) = (lease.device.description().clone(), lease.instead_of_gpu.take());
         let failed = |error| ready.blame(error);
+        let registered = registering::register(&fixed, &moving, options, &lease.device, &mut watcher);
         let found = if keep {
-            let resident = compute_resident(&fixed, &moving, options, &lease.device, &mut watcher);
+            let resident = registered.and_then(Registered::keep);
             let resident = resident.map_err(|error| failed(watcher.failure(error)))?;
             ready.keep(resident, description)
         } else {
-            let computed = compute(&fixed, &moving, options, &lease.device, &mut watcher);
+            let computed = registered.and_then(Registered::download);
             let computed = computed.map_err(|error| failed(watcher.failure(error)))?;
             ready.finish(computed, description)
         };
@@ -287,13 +288,14 @@ impl Fixed {
             let (fixed, lease) = &*prepared;
             let moving = ready.inputs.sides()[1].on(&lease.device)?;
             let description = lease.device.description().clone();
+            let registered = fixed.register(&moving, &mut watcher);
             if keep {
-                let resident = fixed.compute_resident(&moving, &mut watcher);
+                let resident = registered.and_then(Registered::keep);
                 let resident = resident.map_err(|error| ready.blame(watcher.failure(error)))?;
                 drop(prepared);
                 return ready.keep(resident, description);
             }
-            let computed = fixed.compute(&moving, &mut watcher);
+            let computed = registered.and_then(Registered::download);
             let computed = computed.map_err(|error| ready.blame(watcher.failure(error)))?;
             drop(prepared);
             ready.finish(computed, description)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use antsreg_core::io::nifti;
 use antsreg_core::report::{Observer, Report, Step};
-use antsreg_register::{Device, Error, Preset, Progress, Recipe, Side, register};
+use antsreg_register::{Device, Error, Preset, Progress, Recipe, Registered, Side, register};
 
 /// An observer that stops the run at its first call after a given time, and records the times between calls.
 struct Stop {
@@ -58,11 +58,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let run = |at: Option<Duration>| {
         let start = Instant::now();
         let mut stop = Stop { at, start, last: start, gaps: Vec::new(), step: None };
-        let stopped = match register(&fixed, &moving, &options, &Device::cpu(), &mut stop) {
-            Ok(_) => false,
-            Err(Error::Stopped) => true,
-            Err(error) => return Err(error),
-        };
+        let stopped =
+            match register(&fixed, &moving, &options, &Device::cpu(), &mut stop).and_then(Registered::finish) {
+                Ok(_) => false,
+                Err(Error::Stopped) => true,
+                Err(error) => return Err(error),
+            };
         Ok((stopped, start.elapsed(), stop))
     };
     let (_, whole, mut stop) = run(None)?;

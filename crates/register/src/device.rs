@@ -1,43 +1,20 @@
-//! Devices: listing, choosing and opening them. Only this module defines the names of devices.
+//! Devices: listing, opening and using them.
 
-use std::fmt::{Display, Formatter};
-use std::str::FromStr;
+use std::fmt::Formatter;
 #[cfg(feature = "cuda")]
 use std::sync::Arc;
 use std::time::Instant;
 
-use antsreg_kernels::{self as kernels, Backend, Cpu, Place};
 #[cfg(feature = "cuda")]
-use antsreg_kernels::{Cuda, cuda::DeviceInfo};
-use serde::{Deserialize, Serialize};
+use antsreg_kernels::Cuda;
+use antsreg_kernels::bias::BiasBackend;
+use antsreg_kernels::fusion::FusionBackend;
+use antsreg_kernels::{self as kernels, Backend, Place};
 
-use crate::Error;
-
-/// The device that the user chooses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum DeviceChoice {
-    /// The first NVIDIA GPU if it can be used, else the CPU.
-    #[default]
-    Auto,
-    /// All cores of the CPU.
-    Cpu,
-    /// The NVIDIA GPU with this number.
-    Cuda(usize),
-}
-
-/// A text that is not the name of a device.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("expected {}, found `{found}`", DeviceChoice::NAMES)]
-pub struct UnknownDevice {
-    /// The text that the user gave as the name of a device.
-    pub found: String,
-}
+use crate::backend::{OnBackend, with_backend};
+use crate::{Description, DeviceChoice, Error};
 
 impl DeviceChoice {
-    /// All valid names of devices, for messages.
-    pub const NAMES: &'static str = "auto, cpu, cuda or cuda:N";
-
     /// Checks that the chosen device exists, if the choice is a GPU with a number.
     ///
     /// # Errors
@@ -83,63 +60,12 @@ impl DeviceChoice {
     }
 }
 
-impl FromStr for DeviceChoice {
-    type Err = UnknownDevice;
-
-    fn from_str(text: &str) -> Result<DeviceChoice, UnknownDevice> {
-        let unknown = || UnknownDevice { found: text.into() };
-        match text {
-            "auto" => Ok(DeviceChoice::Auto),
-            "cpu" => Ok(DeviceChoice::Cpu),
-            "cuda" => Ok(DeviceChoice::Cuda(0)),
-            _ => {
-                let number = text.strip_prefix("cuda:").filter(|number| number.bytes().all(|b| b.is_ascii_digit()));
-                Ok(DeviceChoice::Cuda(number.and_then(|number| number.parse().ok()).ok_or_else(unknown)?))
-            }
-        }
-    }
-}
-
-impl Display for DeviceChoice {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            DeviceChoice::Auto => write!(f, "auto"),
-            DeviceChoice::Cpu => write!(f, "cpu"),
-            DeviceChoice::Cuda(index) => write!(f, "cuda:{index}"),
-        }
-    }
-}
-
 /// An open device. Clones share it; a GPU is released when the last clone is dropped.
 #[derive(Clone)]
 pub struct Device {
-    pub(crate) on: On,
+    pub(crate) on: OnBackend<()>,
     description: Description,
 }
-
-/// The backend (the library's operations for the CPU or for CUDA) that computes on a device.
-#[derive(Clone)]
-pub(crate) enum On {
-    Cpu(Cpu),
-    #[cfg(feature = "cuda")]
-    Cuda(Arc<Cuda>),
-}
-
-/// Macro that evaluates an expression with the operations (`backend`) of a device. The same expression is compiled for
-/// the CPU and for CUDA.
-macro_rules! with_backend {
-    ($device:expr, $backend:ident => $run:expr) => {
-        match &$device.on {
-            $crate::device::On::Cpu($backend) => $run,
-            #[cfg(feature = "cuda")]
-            $crate::device::On::Cuda(cuda) => {
-                let $backend = cuda.as_ref();
-                $run
-            }
-        }
-    };
-}
-pub(crate) use with_backend;
 
 /// Memory of a device, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -156,14 +82,14 @@ pub struct Memory {
 impl Device {
     /// The CPU, with all threads of the rayon pool in which a registration is called.
     pub fn cpu() -> Device {
-        Device { on: On::Cpu(Cpu), description: Description::Cpu }
+        Device { on: OnBackend::Cpu(()), description: Description::Cpu }
     }
 
     /// A device on which the CPU computes, but which describes itself as another device. Tests with several devices use
     /// it.
     #[doc(hidden)]
     pub fn cpu_described_as(description: Description) -> Device {
-        Device { on: On::Cpu(Cpu), description }
+        Device { on: OnBackend::Cpu(()), description }
     }
 
     /// Description of the device: the CPU, or the name and properties of the GPU.
@@ -173,7 +99,7 @@ impl Device {
 
     /// Says in which memory the device stores its data: main memory, or the memory of one GPU.
     pub fn place(&self) -> Place {
-        with_backend!(self, backend => backend.place())
+        with_backend!(&self.on, (backend, ()) => backend.place())
     }
 
     /// Whether the device is a GPU.
@@ -184,9 +110,9 @@ impl Device {
     /// Whether only one process at a time may use the device: a GPU in the compute mode "exclusive process".
     pub fn is_exclusive(&self) -> bool {
         match &self.on {
-            On::Cpu(_) => false,
+            OnBackend::Cpu(()) => false,
             #[cfg(feature = "cuda")]
-            On::Cuda(cuda) => cuda.info().exclusive,
+            OnBackend::Cuda(cuda, ()) => cuda.info().exclusive,
         }
     }
 
@@ -196,9 +122,9 @@ impl Device {
     /// A GPU that fails.
     pub fn beside(&self) -> Result<Device, Error> {
         let on = match &self.on {
-            On::Cpu(cpu) => On::Cpu(*cpu),
+            OnBackend::Cpu(()) => OnBackend::Cpu(()),
             #[cfg(feature = "cuda")]
-            On::Cuda(cuda) => On::Cuda(Arc::new(cuda.beside()?)),
+            OnBackend::Cuda(cuda, ()) => OnBackend::Cuda(Arc::new(cuda.beside()?), ()),
         };
         Ok(Device { on, description: self.description.clone() })
     }
@@ -209,9 +135,9 @@ impl Device {
     /// A GPU that fails.
     pub fn memory(&self) -> Result<Option<Memory>, Error> {
         match &self.on {
-            On::Cpu(_) => Ok(None),
+            OnBackend::Cpu(()) => Ok(None),
             #[cfg(feature = "cuda")]
-            On::Cuda(cuda) => {
+            OnBackend::Cuda(cuda, ()) => {
                 let kernels::cuda::Memory { free, kept, total } = cuda.memory()?;
                 Ok(Some(Memory { free, kept, total }))
             }
@@ -225,9 +151,9 @@ impl Device {
     /// A GPU that fails.
     pub fn release_kept_memory(&self) -> Result<(), Error> {
         match &self.on {
-            On::Cpu(_) => Ok(()),
+            OnBackend::Cpu(()) => Ok(()),
             #[cfg(feature = "cuda")]
-            On::Cuda(cuda) => Ok(cuda.release_kept_memory()?),
+            OnBackend::Cuda(cuda, ()) => Ok(cuda.release_kept_memory()?),
         }
     }
 
@@ -243,18 +169,32 @@ impl Device {
     #[cfg(feature = "cuda")]
     pub fn cuda(&self) -> Option<&Arc<Cuda>> {
         match &self.on {
-            On::Cpu(_) => None,
-            On::Cuda(cuda) => Some(cuda),
+            OnBackend::Cpu(()) => None,
+            OnBackend::Cuda(cuda, ()) => Some(cuda),
         }
     }
 
-    /// Runs the computation `task` of a caller on this device.
+    /// Runs a computation of the caller on this device.
     ///
     /// # Errors
-    /// Errors of the task.
-    pub fn run<T: crate::Task>(&self, task: T) -> Result<T::Output, T::Error> {
-        with_backend!(self, backend => task.run(backend))
+    /// Errors of the computation.
+    pub fn run<T: Computation>(&self, computation: T) -> Result<T::Output, T::Error> {
+        with_backend!(&self.on, (backend, ()) => computation.run(backend))
     }
+}
+
+/// A computation for the CPU or a GPU, defined by the caller of this crate; see [`Device::run`].
+pub trait Computation {
+    /// Type of the result that the caller's computation returns.
+    type Output;
+    /// Type of the errors that the caller's computation returns.
+    type Error;
+
+    /// Runs the caller's computation on the CPU or on a GPU, through the operations of `backend`.
+    ///
+    /// # Errors
+    /// Errors of the computation.
+    fn run<B: BiasBackend + FusionBackend>(self, backend: &B) -> Result<Self::Output, Self::Error>;
 }
 
 impl std::fmt::Debug for Device {
@@ -289,64 +229,6 @@ impl Opened {
     }
 }
 
-/// The description of a device, for messages and records.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "lowercase")]
-pub enum Description {
-    /// All cores of the CPU.
-    Cpu,
-    /// An NVIDIA GPU.
-    Cuda {
-        /// Number of the GPU, counted from 0.
-        index: usize,
-        /// Name of the GPU, given by the vendor.
-        name: String,
-        /// CUDA compute capability of the GPU, such as 9.0.
-        compute_capability: String,
-        /// The newest CUDA version that the GPU's driver supports, such as 13.0.
-        driver_cuda: String,
-        /// Total memory of the GPU, bytes.
-        memory_bytes: u64,
-    },
-}
-
-#[cfg(feature = "cuda")]
-impl From<&DeviceInfo> for Description {
-    fn from(info: &DeviceInfo) -> Description {
-        let version = |(major, minor): (u32, u32)| format!("{major}.{minor}");
-        Description::Cuda {
-            index: info.index,
-            name: info.name.clone(),
-            compute_capability: version(info.capability),
-            driver_cuda: version(info.driver),
-            memory_bytes: info.memory,
-        }
-    }
-}
-
-impl Description {
-    /// Returns the value of `DeviceChoice` with which this device is opened.
-    pub fn choice(&self) -> DeviceChoice {
-        match self {
-            Description::Cpu => DeviceChoice::Cpu,
-            Description::Cuda { index, .. } => DeviceChoice::Cuda(*index),
-        }
-    }
-}
-
-impl Display for Description {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Description::Cpu => write!(f, "cpu"),
-            Description::Cuda { index, name, compute_capability, driver_cuda, memory_bytes } => write!(
-                f,
-                "cuda:{index} ({name}, {:.0} GB, compute capability {compute_capability}, driver for CUDA {driver_cuda})",
-                *memory_bytes as f64 / 1e9
-            ),
-        }
-    }
-}
-
 /// All NVIDIA GPUs of this machine.
 ///
 /// # Errors
@@ -375,7 +257,7 @@ const WITHOUT_CUDA: kernels::Error = kernels::Error::NoDriver { reason: "this pr
 fn open_gpu(index: usize) -> Result<Device, kernels::Error> {
     let cuda = Cuda::open(index)?;
     let description = Description::from(cuda.info());
-    Ok(Device { on: On::Cuda(Arc::new(cuda)), description })
+    Ok(Device { on: OnBackend::Cuda(Arc::new(cuda), ()), description })
 }
 
 #[cfg(not(feature = "cuda"))]
@@ -388,28 +270,4 @@ pub fn there() -> String {
     let gpus = gpus().unwrap_or_default();
     let names = gpus.iter().map(|gpu| gpu.choice().to_string());
     std::iter::once(DeviceChoice::Cpu.to_string()).chain(names).collect::<Vec<_>>().join(", ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn choices_are_read_as_they_are_shown() {
-        for (text, choice) in [
-            ("auto", DeviceChoice::Auto),
-            ("cpu", DeviceChoice::Cpu),
-            ("cuda:0", DeviceChoice::Cuda(0)),
-            ("cuda:12", DeviceChoice::Cuda(12)),
-        ] {
-            assert_eq!(text.parse(), Ok(choice));
-            assert_eq!(choice.to_string(), text);
-        }
-        assert_eq!("cuda".parse(), Ok(DeviceChoice::Cuda(0)));
-        for text in
-            ["", "gpu", "CUDA", "cuda:", "cuda:x", "cuda:-1", "cuda:+1", "cuda: 1", "cuda:99999999999999999999"]
-        {
-            assert!(text.parse::<DeviceChoice>().is_err(), "{text}");
-        }
-    }
 }

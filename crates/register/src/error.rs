@@ -4,7 +4,7 @@ use antsreg_kernels as kernels;
 use antsreg_linear as linear;
 use antsreg_syn as syn;
 
-use crate::{TooLittleMemory, TooWide};
+use crate::{DeviceChoice, TooWide};
 
 /// Why a registration is refused or fails.
 #[derive(Debug, thiserror::Error)]
@@ -126,6 +126,43 @@ impl Error {
         match source {
             syn::Error::Stopped => Error::Stopped,
             source => Error::Deformable { stage: place + 1, source },
+        }
+    }
+}
+
+/// A GPU has too little free memory for a registration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{device}: registering takes about {needed_mb} MB of device memory, {free_mb} MB are free")]
+pub struct TooLittleMemory {
+    device: DeviceChoice,
+    needed_mb: u64,
+    free_mb: u64,
+}
+
+impl TooLittleMemory {
+    /// Makes the error that the device has too little free memory, from the needed and the free memory in bytes.
+    pub fn new(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> TooLittleMemory {
+        // The needed memory is rounded up and the free memory down, so that the two numbers in the message differ.
+        TooLittleMemory { device, needed_mb: needed_bytes.div_ceil(1_000_000), free_mb: free_bytes / 1_000_000 }
+    }
+
+    /// Returns the error that the device has too little free memory; `None` if the free memory is enough.
+    pub fn of(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> Option<TooLittleMemory> {
+        (needed_bytes > free_bytes).then(|| TooLittleMemory::new(device, needed_bytes, free_bytes))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn too_little_memory_is_shown_with_both_numbers() {
+        let of = |free_bytes| TooLittleMemory::of(DeviceChoice::Cuda(2), 740_500_000, free_bytes);
+        assert_eq!(of(740_500_000), None);
+        let message = of(740_499_999).expect("too little").to_string();
+        for word in ["cuda:2", "741 MB", "740 MB"] {
+            assert!(message.contains(word), "`{word}` is missing in: {message}");
         }
     }
 }

@@ -5,13 +5,13 @@ use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, OnceLock};
 
 use antsreg_core::{Grid, Volume};
-use antsreg_kernels::{Backend, Cpu, Input, Place, Voxels, cpu};
+use antsreg_kernels::{Backend, Input, Place, Voxels};
 #[cfg(feature = "cuda")]
 use antsreg_kernels::{Cuda, cuda};
 use nalgebra::Point3;
 
-use crate::Error;
-use crate::device::{Device, On};
+use crate::backend::{OnBackend, PerBackend, map_backend, with_backend};
+use crate::{Device, Error};
 
 /// An image for a registration. Clones share the voxels.
 ///
@@ -37,18 +37,18 @@ enum Stored {
 /// The voxels of an image in the memory of a device. They are never changed.
 struct Held {
     grid: Grid,
-    voxels: OnDevice,
+    voxels: OnBackend<VoxelsOf>,
     /// Smallest and largest value of the image's voxels.
     range: (f32, f32),
     /// A copy of the voxels in main memory. The copy is made once, when it is first needed.
     volume: OnceLock<Arc<Volume>>,
 }
 
-/// The voxels of an image, in the memory and format of the CPU or of a GPU.
-enum OnDevice {
-    Cpu(cpu::Image),
-    #[cfg(feature = "cuda")]
-    Cuda(Arc<Cuda>, cuda::Image),
+/// The voxels of an image in the format of a backend.
+struct VoxelsOf;
+
+impl PerBackend for VoxelsOf {
+    type On<B: Backend> = B::Image;
 }
 
 impl Image {
@@ -79,11 +79,7 @@ impl Image {
     /// Voxels that are not finite; a device that fails.
     pub fn uploaded(device: &Device, volume: &Volume) -> Result<Image, Error> {
         let Volume { grid, voxels } = volume;
-        match &device.on {
-            On::Cpu(cpu) => Image::held(cpu, grid.clone(), cpu.upload(grid.shape, voxels)?, OnDevice::Cpu),
-            #[cfg(feature = "cuda")]
-            On::Cuda(cuda) => Image::of_cuda(cuda, grid.clone(), cuda.upload(grid.shape, voxels)?),
-        }
+        Image::held(grid.clone(), map_backend!(&device.on, (backend, ()) => backend.upload(grid.shape, voxels)?))
     }
 
     /// Makes an image of voxels on a GPU. The voxels must have the shape of the grid.
@@ -92,20 +88,15 @@ impl Image {
     /// Voxels that are not finite; a device that fails.
     #[cfg(feature = "cuda")]
     pub fn of_cuda(cuda: &Arc<Cuda>, grid: Grid, voxels: cuda::Image) -> Result<Image, Error> {
-        Image::held(cuda.as_ref(), grid, voxels, |voxels| OnDevice::Cuda(cuda.clone(), voxels))
+        Image::held(grid, OnBackend::Cuda(cuda.clone(), voxels))
     }
 
-    fn held<B: Backend>(
-        backend: &B,
-        grid: Grid,
-        voxels: B::Image,
-        on_device: impl FnOnce(B::Image) -> OnDevice,
-    ) -> Result<Image, Error> {
-        let found = backend.quantiles(&voxels, 0.0, 1.0)?;
+    fn held(grid: Grid, voxels: OnBackend<VoxelsOf>) -> Result<Image, Error> {
+        let found = with_backend!(&voxels, (backend, voxels) => backend.quantiles(voxels, 0.0, 1.0))?;
         let Some(range) = found.low_high.filter(|_| found.finite == grid.len()) else {
             return Err(Error::NotFinite { count: grid.len() - found.finite });
         };
-        let held = Held { grid, voxels: on_device(voxels), range, volume: OnceLock::new() };
+        let held = Held { grid, voxels, range, volume: OnceLock::new() };
         Ok(Image::of(Stored::Held(held.into())))
     }
 
@@ -186,30 +177,18 @@ impl Image {
 
 impl Held {
     fn place(&self) -> Place {
-        match &self.voxels {
-            OnDevice::Cpu(_) => Cpu.place(),
-            #[cfg(feature = "cuda")]
-            OnDevice::Cuda(cuda, _) => cuda.place(),
-        }
+        with_backend!(&self.voxels, (backend, _) => backend.place())
     }
 
     fn any(&self) -> &dyn Any {
-        match &self.voxels {
-            OnDevice::Cpu(voxels) => voxels,
-            #[cfg(feature = "cuda")]
-            OnDevice::Cuda(_, voxels) => voxels,
-        }
+        with_backend!(&self.voxels, (_backend, voxels) => voxels)
     }
 
     fn volume(&self) -> Result<&Arc<Volume>, Error> {
         if let Some(volume) = self.volume.get() {
             return Ok(volume);
         }
-        let voxels = match &self.voxels {
-            OnDevice::Cpu(voxels) => Cpu.download(voxels)?,
-            #[cfg(feature = "cuda")]
-            OnDevice::Cuda(cuda, voxels) => cuda.download(voxels)?,
-        };
+        let voxels = with_backend!(&self.voxels, (backend, voxels) => backend.download(voxels))?;
         Ok(self.volume.get_or_init(|| Arc::new(Volume { grid: self.grid.clone(), voxels })))
     }
 }

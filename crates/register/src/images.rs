@@ -5,9 +5,20 @@ use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::{Backend, apply};
 use antsreg_syn as syn;
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 
 use crate::resample::{Kernel, Sampler};
-use crate::{Error, Image, Similarity, WarpedImages};
+use crate::{Error, Image, WarpedImages};
+
+/// Pearson's correlation of the fixed image with the resampled moving image, over the voxels inside the moving image
+/// and inside the fixed mask of the last stage. `None` without such voxels, or if either image is constant there.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
+pub struct Similarity {
+    /// Correlation of the fixed image with the moving image under the initial affine.
+    pub correlation_at_start: Option<f64>,
+    /// Correlation of the fixed image with the moving image under the resulting transform.
+    pub correlation: Option<f64>,
+}
 
 /// The warped images and the correlation of a registration. `I` is a volume in main memory, or an image of a backend.
 #[derive(Debug, Clone)]

@@ -8,7 +8,7 @@
 //! fn main() -> Result<(), Box<dyn std::error::Error>> {
 //!     let [fixed, moving] = ["fixed.nii.gz", "moving.nii.gz"].map(|name| nifti::read_volume(name.as_ref()));
 //!     let (fixed, moving) = (Side::from(fixed?), Side::from(moving?));
-//!     let found = register(&fixed, &moving, &Options::default(), &Device::cpu(), &mut ())?;
+//!     let found = register(&fixed, &moving, &Options::default(), &Device::cpu(), &mut ())?.finish()?;
 //!     println!("correlation {:?}", found.similarity.correlation);
 //!     Ok(())
 //! }
@@ -23,18 +23,25 @@
 //! has the operations on whole volumes, on CPU and GPU; `antsreg-linear` and `antsreg-syn` have the two kinds of
 //! stages.
 
+mod assess;
+mod backend;
+mod check;
+mod choice;
+mod computed;
 mod coverage;
 mod device;
 mod error;
 mod fit;
-mod fixed;
 mod image;
 mod images;
 mod interpolation;
 mod memory;
 mod options;
 mod preset;
+mod progress;
 mod recipe;
+mod register;
+mod registered;
 mod registration;
 pub mod resample;
 mod resident;
@@ -44,20 +51,25 @@ mod side;
 mod warning;
 mod window;
 
+pub use choice::{Description, DeviceChoice, UnknownDevice};
+pub use computed::Computed;
 pub use coverage::Coverage;
-pub use device::{Description, Device, DeviceChoice, Memory, Opened, UnknownDevice, gpus, there};
-pub use error::Error;
+pub use device::{Computation, Device, Memory, Opened, gpus, there};
+pub use error::{Error, TooLittleMemory};
 pub use fit::{Fitted, PlannedMemory, WhyCpu};
-pub use fixed::{Continuation, Fixed, Task, compute, compute_resident, register, register_and};
 pub use image::Image;
+pub use images::Similarity;
 pub use interpolation::Interpolation;
-pub use memory::{Grids, TooLittleMemory};
+pub use memory::Grids;
 pub use options::{LEAST_VOXELS, Options, Stage, WarpedImages};
 pub use preset::{Model, Preset};
+pub use progress::{Progress, StageOutcome};
 pub use recipe::{Recipe, RecipeError, Schedule};
-pub use registration::{Computed, Registration, Seconds, Similarity, StageOutcome};
+pub use register::{Fixed, register};
+pub use registered::{Continuation, Registered};
+pub use registration::{Registration, Seconds};
 pub use resident::Resident;
-pub use run::{OnDevice, Progress, WarpsOnDevice};
+pub use run::{OnDevice, WarpsOnDevice};
 pub use side::{Mask, Side};
 pub use warning::Warning;
 pub use window::TooWide;

@@ -5,7 +5,7 @@ use antsreg_linear as linear;
 use antsreg_syn as syn;
 
 use crate::resample::Kernel;
-use crate::{Device, DeviceChoice, Image, Options, Side, Stage, WarpedImages};
+use crate::{Device, Image, Options, Side, Stage, WarpedImages};
 
 /// Bytes of one voxel of an image, a 32-bit float.
 const SCALAR: usize = 4;
@@ -148,28 +148,6 @@ fn images_bytes([fixed, moving]: [&Grid; 2], masked: bool, warped: bool, wanted:
     SCALAR * (fixed.len() * 2 * FIELD * usize::from(warped) + there.max(back))
 }
 
-/// A GPU has too little free memory for a registration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{device}: registering takes about {needed_mb} MB of device memory, {free_mb} MB are free")]
-pub struct TooLittleMemory {
-    device: DeviceChoice,
-    needed_mb: u64,
-    free_mb: u64,
-}
-
-impl TooLittleMemory {
-    /// Makes the error that the device has too little free memory, from the needed and the free memory in bytes.
-    pub fn new(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> TooLittleMemory {
-        // The needed memory is rounded up and the free memory down, so that the two numbers in the message differ.
-        TooLittleMemory { device, needed_mb: needed_bytes.div_ceil(1_000_000), free_mb: free_bytes / 1_000_000 }
-    }
-
-    /// Returns the error that the device has too little free memory; `None` if the free memory is enough.
-    pub fn of(device: DeviceChoice, needed_bytes: u64, free_bytes: u64) -> Option<TooLittleMemory> {
-        (needed_bytes > free_bytes).then(|| TooLittleMemory::new(device, needed_bytes, free_bytes))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -235,15 +213,5 @@ mod tests {
         assert_eq!(side.upload_bytes(&Device::cpu()), 0, "nothing is copied for the CPU");
         let there = side.on(&gpu).expect("finite voxels");
         assert_eq!((there.upload_bytes(&gpu), there.held_bytes(&gpu)), (0, 4 * 9000));
-    }
-
-    #[test]
-    fn too_little_memory_is_shown_with_both_numbers() {
-        let of = |free_bytes| TooLittleMemory::of(DeviceChoice::Cuda(2), 740_500_000, free_bytes);
-        assert_eq!(of(740_500_000), None);
-        let message = of(740_499_999).expect("too little").to_string();
-        for word in ["cuda:2", "741 MB", "740 MB"] {
-            assert!(message.contains(word), "`{word}` is missing in: {message}");
-        }
     }
 }

@@ -1,12 +1,11 @@
 //! The options of a registration: the initial transform, a list of stages, and the requested results.
 
-use antsreg_core::{AffineTransform, Grid};
+use antsreg_core::Grid;
 use antsreg_linear::{self as linear, Start};
 use antsreg_syn as syn;
 use serde::{Deserialize, Serialize};
 
-use crate::run::check_start;
-use crate::{Device, Error, Grids, Interpolation, Side};
+use crate::{Error, Interpolation, TooWide};
 
 /// The options of a registration. They can be stored, compared and read again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -110,24 +109,6 @@ impl Options {
         })
     }
 
-    /// Checks that these options can register the fixed and the moving images of `sides`. If masks are given for each
-    /// stage, there must be as many masks as stages. A slice cannot be registered with a volume. Boundary-based
-    /// registration needs the white matter. No level may be too coarse for the fixed image.
-    pub(crate) fn check_sides(&self, sides: [&Side; 2]) -> Result<(), Error> {
-        for (side, name) in sides.into_iter().zip([linear::Side::Fixed, linear::Side::Moving]) {
-            if let crate::Mask::PerStage(masks) = &side.mask
-                && masks.len() != self.stages.len()
-            {
-                return Err(Error::Masks { side: name, expected: self.stages.len(), found: masks.len() });
-            }
-        }
-        let [fixed, moving] = sides.map(Side::grid);
-        if fixed.is_slice() != moving.is_slice() {
-            return Err(Error::SliceAndVolume { fixed: fixed.shape, moving: moving.shape });
-        }
-        self.check_levels(fixed)
-    }
-
     /// The number of the first boundary-based stage, counted from 0; `None` if there is none. Such a stage needs the
     /// white matter of the fixed side.
     pub fn boundary_stage(&self) -> Option<usize> {
@@ -135,50 +116,10 @@ impl Options {
         self.stages.iter().position(with_boundary)
     }
 
-    /// Checks that the fixed side has the white matter that a boundary-based stage needs.
-    pub(crate) fn check_white_matter(&self, fixed: &Side) -> Result<(), Error> {
-        match self.boundary_stage() {
-            Some(stage) if fixed.white_matter.is_none() && !fixed.grid().is_slice() => {
-                Err(Error::linear(stage, linear::Error::NoWhiteMatter))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Checks everything that can be checked before a device is open: options, sides, and overlap at the start. The
-    /// white matter for a boundary-based stage may be missing here, because a device may be needed to find it.
-    ///
-    /// # Errors
-    /// The errors of [`register`](crate::register) that concern neither voxels nor the device.
-    pub fn precheck(&self, sides: [&Side; 2]) -> Result<(), Error> {
-        self.check()?;
-        self.check_sides(sides)?;
-        match self.start {
-            // This check uses centres of mass without weights. The stages weight voxels by masks and by a robust
-            // intensity range, so their centres differ slightly. But if images lie at very different positions, they
-            // hardly overlap with either kind of centre. For images that are only on a device, the first stage makes
-            // this check.
-            Start::CentreOfMass if sides.iter().any(|side| side.image.in_main_memory().is_none()) => Ok(()),
-            Start::CentreOfMass => {
-                let [fixed, moving] = [sides[0].image.centre()?, sides[1].image.centre()?];
-                let centred = AffineTransform { translation: moving - fixed, ..AffineTransform::identity() };
-                check_start(sides.map(Side::grid), &centred).map(drop)
-            }
-            Start::Headers => check_start(sides.map(Side::grid), &AffineTransform::identity()).map(drop),
-            Start::Transform(start) => check_start(sides.map(Side::grid), &start).map(drop),
-        }
-    }
-
-    /// Checks that a device can run these options.
-    ///
-    /// # Errors
-    /// A correlation window that the GPU does not support.
-    pub fn check_device(&self, device: &Device, grids: &Grids) -> Result<(), Error> {
-        let masked = grids.masked.contains(&true);
-        match self.too_wide_for_gpu(masked).filter(|_| device.is_gpu()) {
-            Some(too_wide) => Err(too_wide.into()),
-            None => Ok(()),
-        }
+    /// Returns the first correlation window of these options that no GPU supports; `None` if GPUs support all windows.
+    /// `masked` says whether the registration has masks.
+    pub fn too_wide_for_gpu(&self, masked: bool) -> Option<TooWide> {
+        self.deformable().find_map(|options| TooWide::of(options, masked))
     }
 
     /// Checks that no level of a deformable stage has too small a grid.

@@ -6,7 +6,7 @@ use antsreg_syn as syn;
 use serde::{Deserialize, Serialize};
 
 use crate::options::{level_fits, shortest_axis};
-use crate::{Model, Options, Preset, Stage, WarpedImages};
+use crate::{Model, Options, Preset, Stage, TooWide, WarpedImages};
 
 /// Options of a registration before its images are known. [`Recipe::options`] fills in what depends on the fixed
 /// image: the levels, the range of rotations, and the meaning of a number of degrees of freedom.
@@ -143,6 +143,12 @@ impl Recipe {
             scores: self.scores,
             images: self.images,
         })
+    }
+
+    /// Returns the correlation window of this recipe (a preset with changes) if no GPU supports it, else `None`.
+    /// `masked` says whether the registration has masks.
+    pub fn too_wide_for_gpu(&self, masked: bool) -> Option<TooWide> {
+        self.model.is_deformable().then(|| TooWide::of(&self.syn, masked)).flatten()
     }
 }
 

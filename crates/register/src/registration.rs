@@ -1,16 +1,11 @@
 //! The result of a registration.
 
-use std::time::Instant;
-
-use antsreg_core::{AffineTransform, ChainError, ChainWarning, DisplacementField, Transform, TransformChain, Volume};
-use antsreg_kernels::Backend;
+use antsreg_core::{AffineTransform, DisplacementField, TransformChain, Volume};
 use antsreg_linear as linear;
 use antsreg_syn as syn;
 use serde::{Deserialize, Serialize};
 
-use crate::images::{Images, Pair};
-use crate::run::{OnDevice, WarpsOnDevice};
-use crate::{Coverage, Error, Options, Side, Warning, warning};
+use crate::{Coverage, Similarity, StageOutcome, Warning};
 
 /// The result of a registration. A fixed point is mapped by the warp, then by the affine, to the moving point.
 #[derive(Debug)]
@@ -47,30 +42,6 @@ pub struct Registration {
     pub warnings: Vec<Warning>,
     /// Wall times of the parts of the registration.
     pub seconds: Seconds,
-}
-
-/// The outcome of one stage of a registration.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-#[expect(
-    clippy::large_enum_variant,
-    reason = "a list of stage outcomes is short: it wastes little memory that one kind of outcome is larger"
-)]
-pub enum StageOutcome {
-    /// The outcome of a linear stage: its transform, and the cost at the end of each level.
-    Linear(linear::Outcome),
-    /// The outcome of a deformable stage: the energies of each level.
-    Deformable(Vec<syn::LevelOutcome>),
-}
-
-/// Pearson's correlation of the fixed image with the resampled moving image, over the voxels inside the moving image
-/// and inside the fixed mask of the last stage. `None` without such voxels, or if either image is constant there.
-#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize)]
-pub struct Similarity {
-    /// Correlation of the fixed image with the moving image under the initial affine.
-    pub correlation_at_start: Option<f64>,
-    /// Correlation of the fixed image with the moving image under the resulting transform.
-    pub correlation: Option<f64>,
 }
 
 /// Wall times of a registration, seconds.
@@ -110,149 +81,5 @@ impl Registration {
             StageOutcome::Linear(_) => &[][..],
             StageOutcome::Deformable(levels) => levels,
         })
-    }
-}
-
-/// The part of a registration's result that a device has computed. [`finish`](Computed::finish) computes the rest on
-/// the CPU, without the device.
-#[derive(Debug, Clone)]
-pub struct Computed {
-    /// The affine of the result, fixed → moving, RAS mm.
-    pub affine: AffineTransform,
-    pub(crate) start: AffineTransform,
-    pub(crate) start_warnings: Vec<ChainWarning>,
-    pub(crate) outcomes: Vec<StageOutcome>,
-    /// Statistics of the warps; `None` without a deformable stage.
-    pub(crate) known: Option<KnownOfWarps>,
-    /// The warps in main memory; `None` if the warps are only on a device, or if there is no deformable stage.
-    pub(crate) warps: Option<Warps>,
-    /// The warped images and the correlations of the fixed and the moving image, in main memory; `None` if the CPU
-    /// computes them later.
-    pub(crate) images: Option<Images>,
-    pub(crate) seconds: Seconds,
-}
-
-/// Statistics of warps, which may be in main memory or on a device.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct KnownOfWarps {
-    relaxed: syn::Relaxed,
-    step_mm: Option<f32>,
-    scores: Option<syn::Scores>,
-}
-
-/// The warps in main memory.
-#[derive(Debug, Clone)]
-pub(crate) struct Warps {
-    pub warp: DisplacementField,
-    pub inverse_warp: Option<DisplacementField>,
-}
-
-impl Warps {
-    /// Downloads the warps to main memory. `stage` is the index of the stage that the message of an error names.
-    pub(crate) fn download<B: Backend>(
-        backend: &B,
-        warps: &syn::Warps<B>,
-        stage: usize,
-        inverse: bool,
-    ) -> Result<Warps, Error> {
-        let failed = |source| Error::deformable(stage, source);
-        let warp = warps.download_warp(backend).map_err(failed)?;
-        let inverse_warp = inverse.then(|| warps.download_inverse_warp(backend)).transpose().map_err(failed)?;
-        Ok(Warps { warp, inverse_warp })
-    }
-}
-
-impl Computed {
-    /// Splits the result of the stages into the warps, which stay on the device, and all other results. The warped
-    /// images are not computed yet.
-    pub(crate) fn of<B: Backend>(found: OnDevice<B>) -> (Computed, Option<syn::Warps<B>>) {
-        let OnDevice { start, start_warnings, affine, outcomes, seconds: stages, warps } = found;
-        let seconds = Seconds { stages, ..Seconds::default() };
-        let known = |WarpsOnDevice { warps, relaxed, scores }| {
-            (KnownOfWarps { relaxed, step_mm: warps.step_mm, scores }, warps)
-        };
-        let (known, warps) = warps.map(known).unzip();
-        let computed =
-            Computed { affine, start, start_warnings, outcomes, known, warps: None, images: None, seconds };
-        (computed, warps)
-    }
-
-    /// Downloads the warps. On a GPU, also resamples the images. Without a GPU, the CPU resamples them later, in double
-    /// precision.
-    pub(crate) fn download<B: Backend>(
-        backend: &B,
-        found: OnDevice<B>,
-        sides: [&Side; 2],
-        options: &Options,
-        on_gpu: bool,
-    ) -> Result<Computed, Error> {
-        let (mut computed, warps) = Computed::of(found);
-        let began = Instant::now();
-        let last = options.last_stage();
-        let fetched = warps.as_ref().map(|warps| Warps::download(backend, warps, last, options.inverse_warp));
-        computed.warps = fetched.transpose()?;
-        computed.seconds.download = began.elapsed().as_secs_f64();
-        if let Some(wanted) = options.images.filter(|_| on_gpu) {
-            let began = Instant::now();
-            let images = Images::on_device(backend, &computed.pair(sides, last), warps.as_ref(), wanted)?;
-            let images = images.map(|images| images.download(backend, sides.map(Side::grid)));
-            computed.images = images.transpose()?;
-            computed.seconds.images = began.elapsed().as_secs_f64();
-        }
-        Ok(computed)
-    }
-
-    /// The data for the correlation of the images after registration: the first fixed and the first moving image, the
-    /// fixed mask of the stage, and the affines.
-    pub(crate) fn pair<'a>(&self, [fixed, moving]: [&'a Side; 2], stage: usize) -> Pair<'a> {
-        let mask = fixed.mask.of_stage(stage).map(AsRef::as_ref);
-        Pair { fixed: &fixed.image, mask, moving: &moving.image, start: self.start, affine: self.affine }
-    }
-
-    /// Computes the rest of the result: images, correlation, coverage, warnings. `sides` (the fixed and the moving
-    /// images with their masks) and `options` must be those of the registration.
-    ///
-    /// # Errors
-    /// The affine is singular; an image is on a device, and the device fails.
-    pub fn finish(self, sides: [&Side; 2], options: &Options) -> Result<Registration, Error> {
-        let began = Instant::now();
-        let pair = self.pair(sides, options.last_stage());
-        let Computed { affine, start, start_warnings, outcomes, known, warps, images, mut seconds } = self;
-        let singular = |_: ChainError| Error::SingularStart { determinant: affine.matrix.determinant() };
-        let (mut forward, mut backward) = (TransformChain::new(), TransformChain::new());
-        backward.push("affine", Transform::Affine(affine), true).map_err(singular)?;
-        if let Some(Warps { warp, inverse_warp }) = warps {
-            forward.push("warp", Transform::Displacement(warp), false).map_err(singular)?;
-            if let Some(inverse_warp) = inverse_warp {
-                backward.push("inverse warp", Transform::Displacement(inverse_warp), false).map_err(singular)?;
-            }
-        }
-        forward.push("affine", Transform::Affine(affine), false).map_err(singular)?;
-        let images = match (images, options.images) {
-            (None, Some(wanted)) => Some(Images::on_cpu(&pair, [&forward, &backward], wanted)?),
-            (images, _) => images,
-        };
-        let (warped, inverse_warped, similarity) = images
-            .map_or((None, None, Similarity::default()), |made| (made.warped, made.inverse_warped, made.similarity));
-        let coverage = Coverage::of(pair.fixed.grid(), pair.mask, pair.moving.grid(), [&start, &affine]);
-        seconds.images += began.elapsed().as_secs_f64();
-        let mut found = Registration {
-            start,
-            affine,
-            forward,
-            backward,
-            outcomes,
-            relaxed: known.map(|known| known.relaxed),
-            step_mm: known.and_then(|known| known.step_mm),
-            scores: known.and_then(|known| known.scores),
-            warped,
-            inverse_warped,
-            similarity,
-            coverage,
-            warnings: Vec::new(),
-            seconds,
-        };
-        found.warnings = warning::all(&found, start_warnings, options);
-        Ok(found)
     }
 }

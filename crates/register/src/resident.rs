@@ -1,38 +1,36 @@
 //! Results of registrations whose warps and images stay on the device.
 
-#[cfg(feature = "cuda")]
-use std::sync::Arc;
 use std::time::Instant;
 
 use antsreg_core::Grid;
 use antsreg_core::io::Deflated;
-#[cfg(feature = "cuda")]
-use antsreg_kernels::Cuda;
-use antsreg_kernels::{Backend, Cpu, Lent};
+use antsreg_kernels::{Backend, Lent};
 use antsreg_syn as syn;
 
+use crate::backend::{OnBackend, PerBackend, with_backend};
+use crate::computed::{Computed, Warps};
 use crate::images::Images;
-use crate::registration::Warps;
 use crate::run::OnDevice;
-use crate::{Computed, Error, Options, Side};
+use crate::{Error, Options, Side};
 
 /// The result of a registration whose warps and images stay on the device. Other libraries of the same process can use
 /// them there, and [`download`](Resident::download) copies them to main memory.
 pub struct Resident {
     /// The parts of the registration's result that are in main memory: all except the warps and the warped images.
-    computed: Computed,
-    kept: OnBackend,
+    pub(crate) computed: Computed,
+    /// The warps and the warped images, in the memory of the device.
+    pub(crate) kept: OnBackend<WarpsAndImages>,
 }
 
-/// The backend (CPU or CUDA) of the registration, with the warps and the warped images in its memory.
-enum OnBackend {
-    Cpu(Cpu, Kept<Cpu>),
-    #[cfg(feature = "cuda")]
-    Cuda(Arc<Cuda>, Kept<Cuda>),
+/// Warps and warped images.
+pub(crate) struct WarpsAndImages;
+
+impl PerBackend for WarpsAndImages {
+    type On<B: Backend> = Kept<B>;
 }
 
 /// The warps and the warped images of a registration, in the memory of the device that computed them.
-struct Kept<B: Backend> {
+pub(crate) struct Kept<B: Backend> {
     warps: Option<syn::Warps<B>>,
     /// The warped images; `None` if the backend has no kernel for their interpolation.
     images: Option<Images<B::Image>>,
@@ -44,41 +42,7 @@ struct Kept<B: Backend> {
     stage: usize,
 }
 
-/// Macro that evaluates an expression with the warps and images of a result. The same expression is compiled for the
-/// CPU and for CUDA.
-macro_rules! with_kept {
-    ($on:expr, ($backend:ident, $kept:ident) => $run:expr) => {
-        match $on {
-            OnBackend::Cpu($backend, $kept) => $run,
-            #[cfg(feature = "cuda")]
-            OnBackend::Cuda(cuda, $kept) => {
-                let $backend = cuda.as_ref();
-                $run
-            }
-        }
-    };
-}
-
 impl<B: Backend> Kept<B> {
-    /// Computes the warped images of a registration, and keeps the images and the warps on the device.
-    fn of(
-        backend: &B,
-        found: OnDevice<B>,
-        sides: [&Side; 2],
-        options: &Options,
-    ) -> Result<(Computed, Kept<B>), Error> {
-        let (mut computed, warps) = Computed::of(found);
-        let (began, stage) = (Instant::now(), options.last_stage());
-        let pair = computed.pair(sides, stage);
-        let make = |wanted| Images::on_device(backend, &pair, warps.as_ref(), wanted);
-        let images = options.images.map(make).transpose()?.flatten();
-        let similarity = images.as_ref().map(|images| images.similarity).unwrap_or_default();
-        computed.images = Some(Images { warped: None, inverse_warped: None, similarity });
-        computed.seconds.images = began.elapsed().as_secs_f64();
-        let grids = sides.map(|side| side.grid().clone());
-        Ok((computed, Kept { warps, images, grids, inverse_warp: options.inverse_warp, stage }))
-    }
-
     /// Reads the warp with a function; `None` without a deformable stage.
     fn read_warp<T>(&self, read: impl FnOnce(&syn::Warps<B>) -> Result<T, syn::Error>) -> Result<Option<T>, Error> {
         let read = |warps| read(warps).map_err(|source| Error::deformable(self.stage, source));
@@ -117,27 +81,23 @@ impl<B: Backend> Kept<B> {
 }
 
 impl Resident {
-    /// Makes a result whose warps and images are in main memory, on the CPU's backend.
-    pub(crate) fn of_cpu(
-        cpu: Cpu,
-        found: OnDevice<Cpu>,
+    /// Computes the warped images of a registration, and keeps the images and the warps on the device.
+    pub(crate) fn kept<B: Backend>(
+        backend: &B,
+        found: OnDevice<B>,
         sides: [&Side; 2],
         options: &Options,
-    ) -> Result<Resident, Error> {
-        let (computed, kept) = Kept::of(&cpu, found, sides, options)?;
-        Ok(Resident { computed, kept: OnBackend::Cpu(cpu, kept) })
-    }
-
-    /// Makes a result whose warps and images are on a GPU.
-    #[cfg(feature = "cuda")]
-    pub(crate) fn of_cuda(
-        cuda: &Arc<Cuda>,
-        found: OnDevice<Cuda>,
-        sides: [&Side; 2],
-        options: &Options,
-    ) -> Result<Resident, Error> {
-        let (computed, kept) = Kept::of(cuda.as_ref(), found, sides, options)?;
-        Ok(Resident { computed, kept: OnBackend::Cuda(cuda.clone(), kept) })
+    ) -> Result<(Computed, Kept<B>), Error> {
+        let (mut computed, warps) = Computed::of(found);
+        let (began, stage) = (Instant::now(), options.last_stage());
+        let pair = computed.pair(sides, stage);
+        let make = |wanted| Images::on_device(backend, &pair, warps.as_ref(), wanted);
+        let images = options.images.map(make).transpose()?.flatten();
+        let similarity = images.as_ref().map(|images| images.similarity).unwrap_or_default();
+        computed.images = Some(Images { warped: None, inverse_warped: None, similarity });
+        computed.seconds.images = began.elapsed().as_secs_f64();
+        let grids = sides.map(|side| side.grid().clone());
+        Ok((computed, Kept { warps, images, grids, inverse_warp: options.inverse_warp, stage }))
     }
 
     /// The result without the warps and the warped images, which stay on the device: its transform chains contain only
@@ -151,7 +111,7 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn download(&self) -> Result<Computed, Error> {
-        with_kept!(&self.kept, (backend, kept) => kept.download(backend, &self.computed))
+        with_backend!(&self.kept, (backend, kept) => kept.download(backend, &self.computed))
     }
 
     /// The warp: displacements that are applied before the affine, as an array X×Y×Z×3 on the fixed grid, RAS mm;
@@ -160,7 +120,7 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn warp(&self) -> Result<Option<Lent>, Error> {
-        with_kept!(&self.kept, (backend, kept) => kept.read_warp(|warps| warps.lend_warp(backend)))
+        with_backend!(&self.kept, (backend, kept) => kept.read_warp(|warps| warps.lend_warp(backend)))
     }
 
     /// The inverse of the warp, as an array X×Y×Z×3 on the fixed grid, RAS mm; `None` if it was not requested or there
@@ -169,7 +129,7 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn inverse_warp(&self) -> Result<Option<Lent>, Error> {
-        with_kept!(&self.kept, (backend, kept) => kept.read_inverse_warp(|warps| warps.lend_inverse_warp(backend)))
+        with_backend!(&self.kept, (backend, kept) => kept.read_inverse_warp(|warps| warps.lend_inverse_warp(backend)))
     }
 
     /// The moving image, resampled on the fixed grid; `None` if it was not requested, or if only the CPU can compute
@@ -178,7 +138,7 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn warped(&self) -> Result<Option<Lent>, Error> {
-        with_kept!(&self.kept, (backend, kept) => {
+        with_backend!(&self.kept, (backend, kept) => {
             kept.read_image(|images| images.warped.as_ref(), |image| backend.lend_image(image))
         })
     }
@@ -189,7 +149,7 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn inverse_warped(&self) -> Result<Option<Lent>, Error> {
-        with_kept!(&self.kept, (backend, kept) => {
+        with_backend!(&self.kept, (backend, kept) => {
             kept.read_image(|images| images.inverse_warped.as_ref(), |image| backend.lend_image(image))
         })
     }
@@ -199,7 +159,7 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn deflated_warp(&self) -> Result<Option<Deflated>, Error> {
-        with_kept!(&self.kept, (backend, kept) => kept.read_warp(|warps| warps.deflate_warp(backend)))
+        with_backend!(&self.kept, (backend, kept) => kept.read_warp(|warps| warps.deflate_warp(backend)))
     }
 
     /// The inverse of the warp, compressed on the device as files with names in `.nii.gz` store it; `None` if it was
@@ -208,7 +168,7 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn deflated_inverse_warp(&self) -> Result<Option<Deflated>, Error> {
-        with_kept!(&self.kept, (backend, kept) => kept.read_inverse_warp(|warps| warps.deflate_inverse_warp(backend)))
+        with_backend!(&self.kept, (backend, kept) => kept.read_inverse_warp(|warps| warps.deflate_inverse_warp(backend)))
     }
 
     /// The image of [`warped`](Resident::warped), compressed on the device as files with names in `.nii.gz` store it.
@@ -216,7 +176,7 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn deflated_warped(&self) -> Result<Option<Deflated>, Error> {
-        with_kept!(&self.kept, (backend, kept) => {
+        with_backend!(&self.kept, (backend, kept) => {
             kept.read_image(|images| images.warped.as_ref(), |image| backend.deflate_image(image))
         })
     }
@@ -227,7 +187,7 @@ impl Resident {
     /// # Errors
     /// A device that fails.
     pub fn deflated_inverse_warped(&self) -> Result<Option<Deflated>, Error> {
-        with_kept!(&self.kept, (backend, kept) => {
+        with_backend!(&self.kept, (backend, kept) => {
             kept.read_image(|images| images.inverse_warped.as_ref(), |image| backend.deflate_image(image))
         })
     }

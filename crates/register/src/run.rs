@@ -3,23 +3,14 @@
 use std::time::Instant;
 
 use antsreg_core::report::Observer;
-use antsreg_core::{AffineTransform, ChainWarning, Grid, Transform, TransformChain, Volume};
+use antsreg_core::{AffineTransform, ChainWarning, Volume};
 use antsreg_kernels::Backend;
 use antsreg_linear::{self as linear, Start};
 use antsreg_syn as syn;
-use nalgebra::Point3;
 
+use crate::check::check_start;
 use crate::shared::SharedSide;
-use crate::{Error, Options, Side, Stage, StageOutcome};
-
-/// Observer of a registration: called in every iteration and after every stage.
-pub trait Progress: Observer {
-    /// Called after each stage of the registration; `stage` is the index of the stage, counted from 0.
-    fn stage_ended(&mut self, _stage: usize, _outcome: &StageOutcome, _seconds: f64) {}
-}
-
-/// An observer that does nothing.
-impl Progress for () {}
+use crate::{Error, Options, Progress, Side, Stage, StageOutcome};
 
 /// The fixed images and masks of a registration, prepared for every stage on a device, for any number of registrations.
 pub(crate) struct FixedStages<B: Backend>(Vec<FixedStage<B>>);
@@ -222,16 +213,4 @@ fn resolve<B: Backend>(backend: &B, [fixed, moving]: [&Side; 2], start: Start) -
             found().map_err(|source| Error::linear(0, source))
         }
     }
-}
-
-/// Checks that an initial affine is not singular and that the images overlap under it. Returns warnings if the images
-/// overlap little.
-pub(crate) fn check_start([fixed, moving]: [&Grid; 2], start: &AffineTransform) -> Result<Vec<ChainWarning>, Error> {
-    let singular = || Error::SingularStart { determinant: start.matrix.determinant() };
-    let inverse = start.inverse().ok_or_else(singular)?;
-    if !inverse.apply(&Point3::origin()).iter().all(|value| value.is_finite()) {
-        return Err(singular());
-    }
-    let chain = TransformChain::from(vec![Transform::Affine(*start)]);
-    chain.check(fixed, Some(moving)).map_err(|_| Error::NoOverlapAtStart)
 }

@@ -3,8 +3,6 @@
 use antsreg_kernels::{CcDerivative, CcParameters};
 use antsreg_syn as syn;
 
-use crate::{Options, Recipe};
-
 /// A window of the cross-correlation that no GPU supports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -18,27 +16,15 @@ pub struct TooWide {
     pub most: usize,
 }
 
-impl Options {
-    /// Returns the first correlation window of these options that no GPU supports; `None` if GPUs support all windows.
-    /// `masked` says whether the registration has masks.
-    pub fn too_wide_for_gpu(&self, masked: bool) -> Option<TooWide> {
-        self.deformable().find_map(|options| too_wide(options, masked))
+impl TooWide {
+    /// Returns the correlation window of these options if no GPU supports it, else `None`. `masked` says whether the
+    /// registration has masks.
+    pub(crate) fn of(options: &syn::Options, masked: bool) -> Option<TooWide> {
+        let most = CcParameters::MOST_TILED_RADIUS;
+        let tiled = masked || options.derivative == CcDerivative::Exact;
+        let wide = tiled && options.radius > most && options.uses(syn::Metric::Cc);
+        wide.then_some(TooWide { radius: options.radius, most })
     }
-}
-
-impl Recipe {
-    /// Returns the correlation window of this recipe (a preset with changes) if no GPU supports it, else `None`.
-    /// `masked` says whether the registration has masks.
-    pub fn too_wide_for_gpu(&self, masked: bool) -> Option<TooWide> {
-        self.model.is_deformable().then(|| too_wide(&self.syn, masked)).flatten()
-    }
-}
-
-fn too_wide(options: &syn::Options, masked: bool) -> Option<TooWide> {
-    let most = CcParameters::MOST_TILED_RADIUS;
-    let tiled = masked || options.derivative == CcDerivative::Exact;
-    let wide = tiled && options.radius > most && options.uses(syn::Metric::Cc);
-    wide.then_some(TooWide { radius: options.radius, most })
 }
 
 #[cfg(test)]
@@ -46,7 +32,7 @@ mod tests {
     use antsreg_syn::Metric;
 
     use super::*;
-    use crate::Stage;
+    use crate::{Options, Stage};
 
     #[test]
     fn a_window_is_too_wide_for_a_gpu_where_tiled_kernels_are_needed() {

@@ -4,7 +4,7 @@
 use antsreg_core::io::Deflated;
 use antsreg_core::{DisplacementField, Grid, Volume};
 use antsreg_kernels::Place;
-use antsreg_register::{Device, Error, Fixed, Image, Options, Preset, Recipe, Side, compute_resident, register};
+use antsreg_register::{Device, Error, Fixed, Image, Options, Preset, Recipe, Registered, Side, register};
 use nalgebra::Point3;
 
 /// Makes a test image: blobs in a box, shifted along x by `shift` mm.
@@ -35,8 +35,9 @@ fn images_on_the_device_give_the_same_bits() {
     let options = options(&volumes[0]);
     let held = volumes.each_ref().map(|volume| Image::uploaded(&device, volume).expect("finite voxels"));
     assert!(held.iter().all(|image| image.place() == Some(Place::Main) && image.in_main_memory().is_none()));
-    let run =
-        |[fixed, moving]: [Side; 2]| register(&fixed, &moving, &options, &device, &mut ()).expect("they register");
+    let run = |[fixed, moving]: [Side; 2]| {
+        register(&fixed, &moving, &options, &device, &mut ()).and_then(Registered::finish).expect("they register")
+    };
     let usual = run(volumes.clone().map(Side::from));
     let found = run(held.clone().map(Side::from));
     assert_eq!(found.affine, usual.affine);
@@ -51,12 +52,11 @@ fn images_on_the_device_give_the_same_bits() {
 fn results_that_stay_are_the_same_when_they_are_downloaded() {
     let (device, sides) = (Device::cpu(), [volume(0.0), volume(4.0)].map(Side::from));
     let ([fixed, moving], options) = (sides.each_ref(), options(sides[0].image.volume().expect("in main memory")));
-    let usual = register(fixed, moving, &options, &device, &mut ()).expect("they register");
+    let usual =
+        register(fixed, moving, &options, &device, &mut ()).and_then(Registered::finish).expect("they register");
     let prepared = Fixed::new(&device, fixed.clone(), options.clone()).expect("it is prepared");
-    for resident in
-        [compute_resident(fixed, moving, &options, &device, &mut ()), prepared.compute_resident(moving, &mut ())]
-    {
-        let resident = resident.expect("they register");
+    for resident in [register(fixed, moving, &options, &device, &mut ()), prepared.register(moving, &mut ())] {
+        let resident = resident.and_then(Registered::keep).expect("they register");
         let outline = resident.outline().finish([fixed, moving], &options).expect("an outline");
         assert!(outline.warp().is_none() && outline.warped.is_none());
         assert_eq!((outline.affine, &outline.outcomes), (usual.affine, &usual.outcomes));
@@ -98,10 +98,12 @@ fn results_that_were_not_requested_are_not_compressed() {
     let (device, sides) = (Device::cpu(), [volume(0.0), volume(4.0)].map(Side::from));
     let ([fixed, moving], options) = (sides.each_ref(), options(sides[0].image.volume().expect("in main memory")));
     let less = Options { inverse_warp: false, images: None, ..options.clone() };
-    let resident = compute_resident(fixed, moving, &less, &device, &mut ()).expect("they register");
+    let resident =
+        register(fixed, moving, &less, &device, &mut ()).and_then(Registered::keep).expect("they register");
     assert!(resident.deflated_warp().expect("it is there").is_some());
     let linear = Options { stages: options.stages[..1].to_vec(), images: None, ..options };
-    let affine = compute_resident(fixed, moving, &linear, &device, &mut ()).expect("they register");
+    let affine =
+        register(fixed, moving, &linear, &device, &mut ()).and_then(Registered::keep).expect("they register");
     assert_eq!(affine.deflated_warp().expect("nothing is tried"), None);
     for resident in [&resident, &affine] {
         assert_eq!(resident.deflated_inverse_warp().expect("nothing is tried"), None);

@@ -8,7 +8,7 @@ use antsreg_core::schedule::Level;
 use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_register::linear::{self, Dof, Search, Start};
 use antsreg_register::{
-    Device, Error, Fixed, Mask, Options, Progress, Registration, Side, Stage, StageOutcome, register, syn,
+    Device, Error, Fixed, Mask, Options, Progress, Registered, Registration, Side, Stage, StageOutcome, register, syn,
 };
 use nalgebra::{Point3, Rotation3, Vector3};
 
@@ -66,7 +66,7 @@ fn deformable(levels: &[(usize, usize)], restrict: [f64; 3]) -> Stage {
 fn run(stages: Vec<Stage>) -> Registration {
     let [fixed, moving] = sides();
     let options = Options { stages, ..Options::default() };
-    register(&fixed, &moving, &options, &Device::cpu(), &mut ()).expect("a result")
+    register(&fixed, &moving, &options, &Device::cpu(), &mut ()).and_then(Registered::finish).expect("a result")
 }
 
 /// Mean distance between the found and the true moving points, over the object, mm.
@@ -132,6 +132,7 @@ fn masks_may_differ_from_stage_to_stage() {
     let with = |masks: Mask, stages| {
         let side = Side { mask: masks, ..fixed.clone() };
         register(&side, &moving, &Options { stages, ..Options::default() }, &Device::cpu(), &mut ())
+            .and_then(Registered::finish)
             .map(|found| found.affine)
     };
     let mask = std::sync::Arc::new(front);
@@ -142,7 +143,10 @@ fn masks_may_differ_from_stage_to_stage() {
     let options =
         Options { start: Start::Transform(first_alone), stages: stages()[1..].to_vec(), ..Options::default() };
     let side = fixed.clone().with_mask(mask.clone());
-    let by_hand = register(&side, &moving, &options, &Device::cpu(), &mut ()).expect("a result").affine;
+    let by_hand = register(&side, &moving, &options, &Device::cpu(), &mut ())
+        .and_then(Registered::finish)
+        .expect("a result")
+        .affine;
     assert_eq!(second, by_hand);
     assert_ne!(Some(second), with(Mask::None, stages()).ok());
     let refused = with(Mask::PerStage(vec![None]), stages());
@@ -154,11 +158,12 @@ fn a_prepared_side_gives_the_same_result_any_number_of_times() {
     let [fixed, moving] = sides();
     let stages = vec![linear_stage(Dof::Affine12, Search::None), deformable(&[(4, 10), (2, 5)], [1.0; 3])];
     let options = Options { stages, ..Options::default() };
-    let alone = register(&fixed, &moving, &options, &Device::cpu(), &mut ()).expect("a result");
+    let alone =
+        register(&fixed, &moving, &options, &Device::cpu(), &mut ()).and_then(Registered::finish).expect("a result");
     let prepared = Fixed::new(&Device::cpu(), fixed.clone(), options).expect("prepared");
     prepared.register(&fixed, &mut ()).expect("another moving image");
     for _ in 0..2 {
-        let found = prepared.register(&moving, &mut ()).expect("a result");
+        let found = prepared.register(&moving, &mut ()).and_then(Registered::finish).expect("a result");
         assert_eq!((found.affine, found.warp()), (alone.affine, alone.warp()));
         assert_eq!(found.warped, alone.warped);
     }

@@ -8,7 +8,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let fixed = Side::from(nifti::read_volume(format!("{folder}/icbm152_t1_2mm.nii.gz").as_ref())?);
     let moving = Side::from(nifti::read_volume(format!("{folder}/colin27_t1_2mm.nii.gz").as_ref())?);
     let options = Recipe::new(Preset::Fast).options(fixed.grid().shape)?;
-    let found = register(&fixed, &moving, &options, &Device::cpu(), &mut ())?;
+    let found = register(&fixed, &moving, &options, &Device::cpu(), &mut ())?.finish()?;
     let [start, now] = [found.similarity.correlation_at_start, found.similarity.correlation];
     println!("correlation: {start:?} at the start, {now:?} now");
     Ok(())

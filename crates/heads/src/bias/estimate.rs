@@ -4,7 +4,7 @@
 
 use antsreg_core::Volume;
 use antsreg_kernels::bias::{BiasBackend, MeshAxis, Samples as OnDevice, Sharpened};
-use antsreg_register::{Device, Task};
+use antsreg_register::{Computation, Device};
 
 use super::field::{BiasField, LevelOutcome};
 use super::lattice::Lattice;
@@ -51,7 +51,7 @@ struct Estimation<'a> {
     elements: [usize; 3],
 }
 
-impl Task for Estimation<'_> {
+impl Computation for Estimation<'_> {
     type Output = BiasField;
     type Error = Error;
 

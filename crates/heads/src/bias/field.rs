@@ -2,7 +2,7 @@
 
 use antsreg_core::{Grid, Volume};
 use antsreg_kernels::bias::{BiasBackend, MeshAxis};
-use antsreg_register::{Device, Task};
+use antsreg_register::{Computation, Device};
 use serde::Serialize;
 
 use super::Error;
@@ -75,7 +75,7 @@ struct Factors<'a> {
     divided: Option<&'a [f32]>,
 }
 
-impl Task for Factors<'_> {
+impl Computation for Factors<'_> {
     type Output = Vec<f32>;
     type Error = Error;
 

@@ -11,7 +11,7 @@ use antsreg_register::resample::{Kernel, Sampler};
 use antsreg_register::syn::{self, Metric};
 use antsreg_register::{
     self as register, Continuation, Device, Grids, Image, OnDevice, Options, Preset, Progress, Side, Stage,
-    WarpsOnDevice, register_and,
+    WarpsOnDevice,
 };
 use nalgebra::Point3;
 use rayon::prelude::*;
@@ -94,7 +94,7 @@ pub fn align(
     };
     let fixed = Side::new(head.clone()).with_mask(mask);
     let then = BringBack { template, head, image: &moving.image };
-    let (distance_mm, correlation) = register_and(&fixed, &moving, &options, device, progress, then)?;
+    let (distance_mm, correlation) = register::register(&fixed, &moving, &options, device, progress)?.run(then)?;
     let image = moving.image.volume()?.clone();
     Ok(Aligned { contrast: *contrast, window, image, distance_mm, affine, correlation, held })
 }
@@ -139,7 +139,7 @@ fn place(
     let mut all = Vec::new();
     for (_, fixed) in template.heads() {
         let then = Compare { template, image: &moving.image };
-        let found = register_and(&Side::new(fixed.clone()), moving, &options, device, progress, then)?;
+        let found = register::register(&Side::new(fixed.clone()), moving, &options, device, progress)?.run(then)?;
         let Some(placed) = Placed::of(found) else { continue };
         if placed.is_plausible() && placed.similarity >= SURE {
             return Ok(vec![placed]);
@@ -189,7 +189,7 @@ fn near(
     let options = Options { start: Start::Transform(placed.affine), stages, ..options() };
     let fixed = Side::new(template.heads()[placed.number].1.clone()).with_mask(template.near().clone());
     let then = Compare { template, image: &moving.image };
-    let found = register_and(&fixed, &moving, &options, device, progress, then)?;
+    let found = register::register(&fixed, &moving, &options, device, progress)?.run(then)?;
     let placed = Placed::of(found).ok_or(Error::Nowhere)?;
     let plausible = placed.is_plausible();
     let Placed { number, affine, similarity } = placed;

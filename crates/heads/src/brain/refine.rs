@@ -3,7 +3,7 @@
 use antsreg_core::intensity::quantiles;
 use antsreg_core::{Grid, Volume};
 use antsreg_kernels::{self as kernels, Backend, DistanceLimits};
-use antsreg_register::{Device, Task};
+use antsreg_register::{Computation, Device};
 use rayon::prelude::*;
 
 use super::Error;
@@ -195,7 +195,7 @@ struct Smooth<'a> {
     sigma_voxels: [f64; 3],
 }
 
-impl Task for Smooth<'_> {
+impl Computation for Smooth<'_> {
     type Output = Vec<f32>;
     type Error = kernels::Error;
 

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use antsreg_core::report::{Observer, Report};
 use antsreg_pool::{BackgroundThreads, DeviceWorkers, StageThreads, Worker};
-use antsreg_register::{Computed, Description, Options, Progress, Resident};
+use antsreg_register::{self as register, Computed, Description, Options, Progress};
 
 use super::{FixedSide, Steps};
 use crate::Error;
@@ -166,10 +166,13 @@ fn register<S: Steps>(
     let prepared = steps.prepare(worker, batch.options, fixed, job, &mut inputs, read)?;
     let (target, failed) = (fixed.target(&inputs), |error| inputs.blame(&job.files, error));
     let (computed, ahead) = if worker.is_gpu() {
-        let fetch = |resident: &Resident| Ok(fetch(resident, &job.files, &job.names, &inputs, Ahead::default()));
-        worker.register_resident(target, &inputs.moving, &mut observer, fetch).map_err(failed)??
+        let fetch = |found: register::Registered| {
+            Ok(fetch(&found.keep()?, &job.files, &job.names, &inputs, Ahead::default()))
+        };
+        worker.register(target, &inputs.moving, &mut observer, fetch).map_err(failed)??
     } else {
-        (worker.register(target, &inputs.moving, &mut observer).map_err(failed)?, Ahead::default())
+        let download = |found: register::Registered| found.download();
+        (worker.register(target, &inputs.moving, &mut observer, download).map_err(failed)?, Ahead::default())
     };
     Ok(Registered { inputs, prepared, computed, ahead, device: worker.description().clone() })
 }

@@ -5,7 +5,7 @@ use antsreg_cohort::fusion::{self, Compared, Fused, FusedImages, FusionError, Jo
 use antsreg_core::{LabelVolume, Volume};
 use antsreg_kernels::fusion::FusionBackend;
 use antsreg_pool::DeviceBytes;
-use antsreg_register::{Device, Task};
+use antsreg_register::{Computation, Device};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -81,7 +81,7 @@ struct Everywhere<'a> {
     region: Option<&'a [bool]>,
 }
 
-impl Task for Everywhere<'_> {
+impl Computation for Everywhere<'_> {
     type Output = FusedImages;
     type Error = Error;
 
@@ -123,7 +123,7 @@ pub(super) struct Comparing<'a, 't> {
     pub atlases: &'t [CarriedAtlas<'a>],
 }
 
-impl<'a> Task for Comparing<'a, '_> {
+impl<'a> Computation for Comparing<'a, '_> {
     type Output = Votes<'a>;
     type Error = Error;
 

@@ -217,7 +217,7 @@ impl<'a> Propagation<'a> {
         let register = |worker: &mut Worker, number: usize| {
             let (began, atlas) = (Instant::now(), atlases[number]);
             let files = [target.path.as_path(), &atlas.path];
-            let computed = worker.register(&prepared, &atlas.side, &mut ());
+            let computed = worker.register(&prepared, &atlas.side, &mut (), |found| found.download());
             let computed =
                 computed.map_err(|error| name_files(error, files, [target.side.grid(), atlas.side.grid()], start));
             (number, computed, began.elapsed().as_secs_f64())

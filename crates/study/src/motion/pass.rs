@@ -54,7 +54,7 @@ pub(super) struct Passed {
     pub alignment_seconds: f64,
 }
 
-impl antsreg_register::Task for Pass<'_> {
+impl antsreg_register::Computation for Pass<'_> {
     type Output = Passed;
     type Error = Error;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use antsreg_core::{AffineTransform, Volume};
 use antsreg_pool::Worker;
 use antsreg_register::linear::Start;
-use antsreg_register::{Grids, Options, Preset, Recipe, Side, register};
+use antsreg_register::{Grids, Options, Preset, Recipe, Registered, Side, register};
 
 use crate::Error;
 use crate::pair::{CarriedRecord, StartFile, name_files};
@@ -55,7 +55,9 @@ pub fn align(
     let sides = [scan, image].map(|image| Side::new(image.clone()));
     let options = options(&sides[0])?;
     let bytes = options.device_bytes(&Grids::of([&sides[0], &sides[1]]));
-    let found = worker.with_device(bytes, |device| register(&sides[0], &sides[1], &options, device, &mut ()));
+    let found = worker.with_device(bytes, |device| {
+        register(&sides[0], &sides[1], &options, device, &mut ()).and_then(Registered::finish)
+    });
     let grids = [&scan.grid, &image.grid];
     Ok(found.map_err(|error| name_files(error, names, grids, &StartFile::Headers))?.affine)
 }

@@ -7,7 +7,9 @@ use std::time::Instant;
 use antsreg_core::Grid;
 use antsreg_core::io::outputs::Outputs;
 use antsreg_core::io::{self, Deflated, Target, itk, nifti};
-use antsreg_register::{self as register, Computed, Device, Options, Progress, Resident, Side};
+use antsreg_register::{
+    self as registering, Computed, Device, Options, Progress, Registered, Resident, Side, register,
+};
 
 use super::files::{Format, Names, PairFiles};
 use super::inputs::Inputs;
@@ -43,11 +45,11 @@ pub fn compute(
         if compresses(files) {
             ahead.reserve(names, fixed.grid())?;
         }
-        let resident = register::compute_resident(fixed, moving, options, device, progress).map_err(failed)?;
-        return fetch(&resident, files, names, inputs, ahead);
+        let registered = register(fixed, moving, options, device, progress).and_then(Registered::keep);
+        return fetch(&registered.map_err(failed)?, files, names, inputs, ahead);
     }
-    let computed = register::compute(fixed, moving, options, device, progress).map_err(failed)?;
-    Ok((computed, Ahead::default()))
+    let computed = register(fixed, moving, options, device, progress).and_then(Registered::download);
+    Ok((computed.map_err(failed)?, Ahead::default()))
 }
 
 /// Fetches the result of a registration from a GPU. The GPU first compresses the warps and images of files with names in
@@ -115,7 +117,7 @@ impl Ahead {
         &mut self,
         name: &Option<PathBuf>,
         grid: &Grid,
-        compress: impl FnOnce() -> Result<Option<Deflated>, register::Error>,
+        compress: impl FnOnce() -> Result<Option<Deflated>, registering::Error>,
         write: Write,
     ) -> Result<(), Error> {
         if let Some(name) = name
@@ -134,7 +136,7 @@ mod tests {
 
     use antsreg_core::Volume;
     use antsreg_heads::brain::Contrast;
-    use antsreg_register::{Preset, Recipe, compute_resident};
+    use antsreg_register::{Preset, Recipe};
 
     use super::*;
     use crate::brain::BrainRecord;
@@ -171,7 +173,8 @@ mod tests {
         let options = Recipe::new(Preset::Fast).options(inputs.fixed.side.grid().shape).expect("options");
         let [fixed, moving] = inputs.sides();
         let grid = fixed.grid().clone();
-        let resident = compute_resident(fixed, moving, &options, &Device::cpu(), &mut ()).expect("they register");
+        let resident = register(fixed, moving, &options, &Device::cpu(), &mut ()).and_then(Registered::keep);
+        let resident = resident.expect("they register");
         let fetched = |inputs: &Inputs, writing, report| {
             let files = files(writing, report);
             let names = Names::new(&files, true);

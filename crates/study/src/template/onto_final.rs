@@ -8,7 +8,7 @@ use antsreg_core::{AffineTransform, DisplacementField};
 use antsreg_kernels::{Backend, InverseConsistency, InversionLimits};
 use antsreg_pool::{DeviceBytes, Worker};
 use antsreg_register::resample::{download_field, upload_field};
-use antsreg_register::{Error as RegisterError, Task};
+use antsreg_register::{Computation, Error as RegisterError};
 
 use super::Error as TemplateError;
 use super::contribution::Contribution;
@@ -79,7 +79,7 @@ impl DeviceBytes for Moving<'_> {
     }
 }
 
-impl Task for Moving<'_> {
+impl Computation for Moving<'_> {
     type Output = Moved;
     type Error = Error;
 

@@ -9,7 +9,7 @@ use antsreg_core::{AffineTransform, DisplacementField};
 use antsreg_kernels::Backend;
 use antsreg_pool::{DeviceBytes, Worker};
 use antsreg_register::resample::download_field;
-use antsreg_register::{Error as RegisterError, Interpolation, Task};
+use antsreg_register::{Computation, Error as RegisterError, Interpolation};
 use serde::{Deserialize, Serialize};
 
 use super::Error as TemplateError;
@@ -79,7 +79,7 @@ impl DeviceBytes for Shaping<'_> {
     }
 }
 
-impl Task for Shaping<'_> {
+impl Computation for Shaping<'_> {
     /// The shape update (displacements from points of the new template to points of the average, RAS mm), and the
     /// images of the average resampled through the shape update.
     type Output = (DisplacementField, Vec<Resampled>);
