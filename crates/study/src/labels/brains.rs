@@ -1,30 +1,11 @@
 //! Prepares images (target and atlases) on devices before a labelling: removes their shading, and extracts brains if
 //! some of the images show the skull and others do not.
 
-use std::path::Path;
-
-use antsreg_register::Side;
-
 use super::load::{LoadedAtlas, usable};
 use super::progress::LabelsProgress;
-use super::propagate::{Propagation, Target};
+use super::propagate::{Head, Propagation, Target};
 use crate::Error;
-use crate::skulls::{BrainChoice, Candidate, Role, Skull};
-
-/// The image of a target or an atlas, whose shading may be removed and from which the brain may be extracted.
-pub(super) struct Head<'a> {
-    /// Name of the target or the atlas.
-    pub name: &'a str,
-    /// Path of the image.
-    pub path: &'a Path,
-    /// Role of the image in the registrations: always fixed, always moving, or fixed in some and moving in others.
-    role: Role,
-    /// The target's or the atlas's image with its mask. If the brain is extracted, the image of the brain replaces this
-    /// image.
-    pub side: &'a mut Side,
-    /// Receives the whole head and its brain mask when the brain has been extracted.
-    pub skull: &'a mut Option<Skull>,
-}
+use crate::skulls::{BrainChoice, Candidate, Role};
 
 /// Prepares a target and its atlases: removes the shading of the images and extracts the brains, each if the options
 /// ask for it. An atlas that cannot be prepared is an error; with `keep_going` it is left out. `of` is the number of

@@ -6,38 +6,12 @@ use antsreg_core::ChainWarning;
 use antsreg_core::io::nifti;
 use antsreg_core::io::outputs::{self, Outputs, write_file};
 use antsreg_core::overlap::Overlap;
-use antsreg_kernels::apply::{self, LabelInterpolation};
+use antsreg_kernels::apply;
 
+use super::options::Carrying;
 use super::page::of_carried;
-use crate::pair::Format;
-use crate::transforms::{self, TransformFile};
+use crate::transforms;
 use crate::{Error, inputs};
-
-/// A label map, the transforms to apply, and the output grid.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Carrying {
-    /// Path of the label map.
-    pub labels: PathBuf,
-    /// Files of the transforms. The first transform acts first on a point of the output grid.
-    pub transforms: Vec<TransformFile>,
-    /// Path of the image that gives the output grid.
-    pub onto: PathBuf,
-    /// Path of the true labels on the output grid, with which the resampled labels are compared.
-    pub truth: Option<PathBuf>,
-    /// Labels for which the overlap with the true labels is computed: a file of numbers, or numbers such as `1,2,5`;
-    /// `None` for all but 0.
-    pub label_list: Option<String>,
-    /// Interpolation of the labels.
-    pub interpolation: LabelInterpolation,
-    /// Start of the paths of all output files, folder included.
-    pub prefix: String,
-    /// Format of the resampled label map.
-    pub format: Format,
-    /// Path of the HTML page that shows the result; `None` for no page.
-    pub page: Option<PathBuf>,
-    /// The command line of the program, shown on the HTML page.
-    pub command_line: Vec<String>,
-}
 
 /// The result of resampling a label map.
 #[derive(Debug)]

@@ -21,11 +21,11 @@ mod study;
 mod target;
 
 pub use atlas::{Atlas, AtlasSource, NotAnAtlas};
-pub use carry::{Carried, Carrying, carry};
+pub use carry::{Carried, carry};
 pub use error::AtlasesError;
 pub use fusion::{CarriedAtlas, Fusion, fuse_everywhere};
 pub use leave_one_out::{Scored, leave_one_out};
-pub use options::LabelOptions;
+pub use options::{Carrying, LabelOptions};
 pub use progress::{LabelsProgress, Registered};
 pub use record::{AtlasRecord, Record, Seconds, TargetRecord};
 pub use scores::{Method, SummaryRow, TargetScores, mean_jaccard, summary};

@@ -1,12 +1,15 @@
 //! Options for labelling an image by several atlases: how atlases are registered and their labels fused. Plain data.
 
+use std::path::PathBuf;
+
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::{Preset, Recipe};
 use serde::{Deserialize, Serialize};
 
 use super::fusion::Fusion;
-use crate::pair::StartFile;
+use crate::pair::{Format, StartFile};
 use crate::skulls::BrainChoice;
+use crate::transforms::TransformFile;
 
 /// How atlases are registered to a target and fused.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -41,6 +44,32 @@ impl Default for LabelOptions {
             fusion: Fusion::default(),
         }
     }
+}
+
+/// A label map, the transforms to apply, and the output grid.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Carrying {
+    /// Path of the label map.
+    pub labels: PathBuf,
+    /// Files of the transforms. The first transform acts first on a point of the output grid.
+    pub transforms: Vec<TransformFile>,
+    /// Path of the image that gives the output grid.
+    pub onto: PathBuf,
+    /// Path of the true labels on the output grid, with which the resampled labels are compared.
+    pub truth: Option<PathBuf>,
+    /// Labels for which the overlap with the true labels is computed: a file of numbers, or numbers such as `1,2,5`;
+    /// `None` for all but 0.
+    pub label_list: Option<String>,
+    /// Interpolation of the labels.
+    pub interpolation: LabelInterpolation,
+    /// Start of the paths of all output files, folder included.
+    pub prefix: String,
+    /// Format of the resampled label map.
+    pub format: Format,
+    /// Path of the HTML page that shows the result; `None` for no page.
+    pub page: Option<PathBuf>,
+    /// The command line of the program, shown on the HTML page.
+    pub command_line: Vec<String>,
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use antsreg_report::{
 };
 
 use super::atlas::Atlas;
-use super::carry::Carrying;
 use super::load::LoadedAtlas;
+use super::options::Carrying;
 use super::propagate::Propagated;
 use super::record::TargetRecord;
 use super::scores::{SummaryRow, TargetScores, summary};

@@ -12,13 +12,12 @@ use antsreg_register::{
     WarpedImages,
 };
 
-use super::brains::Head;
 use super::fusion::{CarriedAtlas, Comparing, Fusion, Votes};
 use super::load::LoadedAtlas;
 use super::options::LabelOptions;
 use super::progress::{LabelsProgress, Registered};
 use crate::pair::{StartFile, check_in_plane, name_files};
-use crate::skulls::{ExtractedRecord, Skull};
+use crate::skulls::{ExtractedRecord, Role, Skull};
 use crate::transforms::check_of_volumes;
 use crate::{Error, bias, inputs};
 
@@ -38,6 +37,20 @@ pub(super) struct Target {
     pub side: Side,
     /// The whole head, if its extracted brain is registered instead.
     pub skull: Option<Skull>,
+}
+/// The image of a target or an atlas, whose shading may be removed and from which the brain may be extracted.
+pub(super) struct Head<'a> {
+    /// Name of the target or the atlas.
+    pub name: &'a str,
+    /// Path of the image.
+    pub path: &'a Path,
+    /// Role of the image in the registrations: always fixed, always moving, or fixed in some and moving in others.
+    pub role: Role,
+    /// The target's or the atlas's image with its mask. If the brain is extracted, the image of the brain replaces this
+    /// image.
+    pub side: &'a mut Side,
+    /// Receives the whole head and its brain mask when the brain has been extracted.
+    pub skull: &'a mut Option<Skull>,
 }
 
 /// An atlas that was registered to the target and resampled on the target's grid.

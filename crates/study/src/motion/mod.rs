@@ -11,10 +11,12 @@ mod reference;
 mod run;
 mod sums;
 mod table;
+mod task;
 
 pub use antsreg_motion::{Cost, Options, Parameters, parameters, rms_deviation};
 pub use files::{MotionFiles, Names, transforms_file};
 pub use outcome::Motion;
 pub use reference::ReferenceVolume;
-pub use run::{Corrected, Found, InMemory, Opened, Progress, Task, run};
+pub use run::{Corrected, Found, Opened, run};
 pub use table::Row;
+pub use task::{InMemory, Progress, Task};

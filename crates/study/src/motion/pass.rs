@@ -163,10 +163,3 @@ impl<B: Backend> State<'_, B> {
         Ok(corrected)
     }
 }
-
-impl Task {
-    /// Creates the error about volume `index` of the series.
-    fn of_volume(&self, index: usize, source: antsreg_motion::Error) -> Error {
-        Error::MotionVolume { path: self.files.input.clone(), index, source }
-    }
-}

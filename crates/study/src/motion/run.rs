@@ -3,13 +3,11 @@
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Instant;
 
 use antsreg_core::Volume;
-use antsreg_core::io::nifti::{Planes, PlanesFile, Stored, Timing};
+use antsreg_core::io::nifti::{Planes, PlanesFile, Stored};
 use antsreg_core::io::outputs::Outputs;
-use antsreg_motion::Options;
 use antsreg_register::Device;
 use crossbeam_channel::Receiver;
 
@@ -17,35 +15,9 @@ use super::feed::Feed;
 use super::outcome::Motion;
 use super::pass::{Pass, Passed, Write};
 use super::table::{self, Row};
+use super::task::{InMemory, Progress, Task};
 use super::{MotionFiles, Names, ReferenceVolume};
-use crate::apply::Reading;
 use crate::{Error, inputs};
-
-/// The input of a motion correction: files, options and the command line.
-#[derive(Debug, Clone)]
-pub struct Task {
-    /// Paths of the input and output files of the motion correction.
-    pub files: MotionFiles,
-    /// The options of the alignment of volumes to the reference.
-    pub options: Options,
-    /// Interpolation of the volumes for the corrected series and for the images computed from it.
-    pub reading: Reading,
-    /// Whether volumes that cannot be aligned are left out, instead of ending the correction. Such a volume gets the
-    /// transform of the previous volume.
-    pub keep_going: bool,
-    /// The command line of the program, kept in the JSON record of the motion correction.
-    pub command_line: Vec<String>,
-}
-
-/// Progress of a motion correction.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Progress {
-    /// Number of volumes that are aligned so far.
-    pub aligned: usize,
-    /// Number of alignments of volumes in total. Each volume is aligned twice if the reference is the mean of the
-    /// series, else once.
-    pub of: usize,
-}
 
 /// A series whose motion has been found, and whose output files have temporary names. [`Found::commit`] gives the
 /// output files their final names.
@@ -91,15 +63,6 @@ pub fn run(
     observer: &mut dyn FnMut(Progress) -> ControlFlow<()>,
 ) -> Result<Corrected, Error> {
     Opened::new(task)?.find(device.clone(), observer)?.commit()
-}
-
-/// A series of volumes that is in memory already.
-#[derive(Debug, Clone)]
-pub struct InMemory {
-    /// The volumes of the series, all on one grid.
-    pub volumes: Vec<Arc<Volume>>,
-    /// Times at which the volumes were acquired.
-    pub timing: Timing,
 }
 
 /// A series for motion correction: the input and output paths were checked, and the reference was read. No device is
@@ -240,11 +203,5 @@ impl Task {
     /// A file that cannot be read; an index that the series does not have.
     pub fn corrected(&self, motion: &Motion, series: Option<&InMemory>, index: usize) -> Result<Volume, Error> {
         motion.corrected(self, index, &Feed::of(self, series)?.get(index)?.volume)
-    }
-
-    /// The error for a reference volume that cannot be used, with the path of its file.
-    pub(super) fn no_reference(&self, source: antsreg_motion::Error) -> Error {
-        let path = self.files.reference.file().unwrap_or(&self.files.input);
-        Error::MotionReference { path: path.into(), source }
     }
 }

@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use super::{Error, Subject};
+use super::error::Error;
+use super::subject::Subject;
 use crate::words::stem;
 
 /// Lists the images `sub-*/anat/*_SUFFIX.nii[.gz]` and `sub-*/ses-*/anat/…` of a BIDS folder, sorted by name. Each

@@ -3,6 +3,7 @@
 mod bids;
 mod error;
 mod size;
+mod subject;
 mod table;
 
 use std::collections::BTreeMap;
@@ -11,21 +12,10 @@ use std::path::{Path, PathBuf};
 pub(crate) use bids::beside;
 pub use error::Error;
 pub use size::largest_grid;
+pub(crate) use subject::IMAGE;
+pub use subject::Subject;
 
 use crate::words::stem;
-
-/// One subject of a study with the paths of its input files.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Subject {
-    /// Name of the subject; the names of its output files begin with this name.
-    pub name: String,
-    /// Paths of the subject's images, one image for each channel.
-    pub images: Vec<PathBuf>,
-    /// Path of the mask of the voxels that are used in registrations.
-    pub mask: Option<PathBuf>,
-    /// Path of the subject's label map.
-    pub labels: Option<PathBuf>,
-}
 
 /// Subjects and the names of their channels.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +26,6 @@ pub struct Listing {
     pub channels: Vec<String>,
 }
 
-/// Name of the table column with the image, if no channels are named.
-pub(crate) const IMAGE: &str = "image";
 /// BIDS suffix of the images, if no channels are named.
 const SUFFIX: &str = "T1w";
 

@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 
 use csv::{ReaderBuilder, StringRecord, Trim};
 
-use super::{Error, IMAGE, Subject};
+use super::error::Error;
+use super::subject::{IMAGE, Subject};
 use crate::words::stem;
 
 /// Names of those columns of a table of subjects that do not hold images.

@@ -1,5 +1,4 @@
-//! The average of a pass of template building: mean images, mean warp, and mean stretch (the mean affine transform
-//! without rotation and shift).
+//! The average of a pass: mean images, mean warp, and mean stretch.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,16 +6,15 @@ use std::sync::Arc;
 use antsreg_cohort::template::{Averaging, mean_stretch, sharpness};
 use antsreg_core::io::{itk, nifti, outputs};
 use antsreg_core::{AffineTransform, DisplacementField, Volume};
-use serde::{Deserialize, Serialize};
+use antsreg_report::robust::{NORMAL, median};
 
 use super::Error as TemplateError;
 use super::content::{Content, write_all};
 use super::contribution::Contribution;
 use super::manifest::{Manifest, results_of};
-use super::means::{Gathering, Means};
-use super::outliers::outliers;
+use super::means::{Means, RunningMeans};
 use super::reference::Reference;
-use super::register_one::RegistrationResults;
+use super::results::{AverageResults, RegistrationResults};
 use super::session::Session;
 use crate::Error;
 
@@ -31,9 +29,9 @@ pub struct Averaged {
     pub stretch: AffineTransform,
 }
 
-/// The average of the subjects in a pass of template building, with its statistics. The file of the mean stretch (the
-/// mean affine transform without rotation and shift) has been written, the other files have not.
-pub struct Summed {
+/// The average of the subjects in a pass, with its statistics. The file of the mean stretch has been written, the
+/// other files have not.
+pub struct AverageToWrite {
     /// The average.
     pub averaged: Averaged,
     /// Mask: 1 where at least half of the subjects have foreground, else 0.
@@ -42,35 +40,19 @@ pub struct Summed {
     outliers: Vec<String>,
 }
 
-/// Results of averaging the subjects in a pass of template building: subjects, outliers, mean stretch and sharpness.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct AverageResults {
-    /// Names of the subjects that were averaged.
-    pub subjects: Vec<String>,
-    /// Names of the subjects that were left out of the affine average, because their correlation is far below that of
-    /// the others.
-    pub outliers: Vec<String>,
-    /// Matrix of the mean stretch, row by row: the mean of the affine transforms without rotations.
-    pub stretch: [[f64; 3]; 3],
-    /// Mean gradient magnitude divided by mean intensity, both where at least half of the subjects have foreground;
-    /// per mm.
-    pub sharpness_per_mm: f64,
-}
-
-/// How the images of the subjects are averaged in a pass of template building. The affine pass (pass 0) uses the mean,
-/// as other programs do; all other passes use the kind of average in the options.
+/// How the images of the subjects are averaged in a pass. The affine pass (pass 0) uses the mean, as other programs
+/// do; all other passes use the kind of average in the options.
 pub fn averaging(session: &Session, pass: usize) -> Averaging {
     if session.is_affine(pass) { Averaging::Mean } else { session.plan.options.average }
 }
 
-impl Summed {
-    /// Creates the average from the mean images, the mean warp and the affine transforms of a pass of template
-    /// building. Writes the mean stretch (the mean of the affine transforms without rotations and shifts) to a file,
-    /// and uses the rounded numbers of this file.
+impl AverageToWrite {
+    /// Creates the average from the mean images, the mean warp and the affine transforms of a pass. Writes the mean
+    /// stretch to a file, and uses the rounded numbers of this file.
     ///
     /// # Errors
     /// Affine transforms whose mean does not exist; a file that cannot be written.
-    pub fn of(session: &Session, pass: usize, means: Means, outliers: &[usize]) -> Result<Summed, Error> {
+    pub fn of(session: &Session, pass: usize, means: Means, outliers: &[usize]) -> Result<AverageToWrite, Error> {
         let Means { images, warp, affines, foreground } = means;
         let files = session.layout.average(pass);
         let centre = images[0].centre_of_mass().unwrap_or_else(|| images[0].grid.centre());
@@ -81,56 +63,55 @@ impl Summed {
         let (out, of): (Vec<usize>, Vec<usize>) = session.included.iter().partition(|n| outliers.contains(n));
         let names = |these: Vec<usize>| these.into_iter().map(|n| session.subject(n).name.clone()).collect();
         let averaged = Averaged { images, warp, stretch };
-        Ok(Summed { averaged, foreground, subjects: names(of), outliers: names(out) })
+        Ok(AverageToWrite { averaged, foreground, subjects: names(of), outliers: names(out) })
     }
 }
 
-/// Averages the subjects of a pass of template building, from data in memory. `contributions` holds the transforms and
-/// resampled images of each subject.
+/// Averages the subjects of a pass, from data in memory. `contributions` holds the transforms and resampled images of
+/// each subject.
 ///
 /// # Errors
-/// The errors of [`Summed::of`]; images on different grids.
+/// The errors of [`AverageToWrite::of`]; images on different grids.
 pub fn of_contributions(
     session: &Session,
     pass: usize,
     reference: &Reference,
     contributions: &[Arc<Contribution>],
     outliers: &[usize],
-) -> Result<Summed, Error> {
+) -> Result<AverageToWrite, Error> {
     let all = session.included.iter().zip(contributions).filter(|(subject, _)| !outliers.contains(subject));
     let all: Vec<&Contribution> = all.map(|(_, contribution)| contribution.as_ref()).collect();
-    Summed::of(session, pass, Means::of(averaging(session, pass), reference, &all)?, outliers)
+    AverageToWrite::of(session, pass, Means::of(averaging(session, pass), reference, &all)?, outliers)
 }
 
-/// Averages the subjects of a pass of template building, from their files.
+/// Averages the subjects of a pass, from their files.
 ///
 /// # Errors
-/// The errors of [`Summed::of`]; a file that cannot be read.
-pub fn from_files(session: &Session, pass: usize, reference: &Reference) -> Result<Summed, Error> {
+/// The errors of [`AverageToWrite::of`]; a file that cannot be read.
+pub fn from_files(session: &Session, pass: usize, reference: &Reference) -> Result<AverageToWrite, Error> {
     let outliers = match session.is_affine(pass) {
         true => outliers(session, &correlations(session, pass)?),
         false => Vec::new(),
     };
-    let mut gathering = Gathering::new(averaging(session, pass), reference, false);
+    let mut means_so_far = RunningMeans::new(averaging(session, pass), reference, false);
     for &subject in session.included.iter().filter(|subject| !outliers.contains(subject)) {
         let contribution = Contribution::read(session, pass, subject, &reference.images[0].grid)?;
-        gathering.add(Arc::new(contribution), false)?;
+        means_so_far.add(Arc::new(contribution), false)?;
     }
-    Summed::of(session, pass, gathering.finish()?, &outliers)
+    AverageToWrite::of(session, pass, means_so_far.finish()?, &outliers)
 }
 
-/// Writes the files of an average. Returns the function that writes the manifest, the list of all input and output
-/// files.
+/// Writes the files of an average. Returns the function that writes the manifest.
 ///
 /// # Errors
 /// A file that cannot be written.
 pub fn write<'a>(
     session: &'a Session,
     pass: usize,
-    summed: &Summed,
+    summed: &AverageToWrite,
 ) -> Result<impl FnOnce() -> Result<Manifest, Error> + Send + use<'a>, Error> {
     let files = session.layout.average(pass);
-    let Summed { averaged: Averaged { images, warp, stretch }, foreground, subjects, outliers } = summed;
+    let AverageToWrite { averaged: Averaged { images, warp, stretch }, foreground, subjects, outliers } = summed;
     let mut outputs: Vec<(&Path, Content)> = vec![(&files.stretch, Content::Written)];
     for (path, image) in files.images.iter().zip(images) {
         outputs.push((path, Content::Image(image)));
@@ -146,7 +127,7 @@ pub fn write<'a>(
     Ok(move || session.average_stage(pass)?.finish(None, written, results))
 }
 
-/// Reads an average that an earlier step of template building has written.
+/// Reads an average that an earlier step has written.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -164,7 +145,7 @@ pub fn read(session: &Session, pass: usize, reference: &Reference) -> Result<Ave
     })
 }
 
-/// The sharpness of the average of a pass of template building, per mm.
+/// The sharpness of the average of a pass, per mm.
 ///
 /// # Errors
 /// The average has not been made.
@@ -173,8 +154,7 @@ pub fn sharpness_of(session: &Session, pass: usize) -> Result<f64, Error> {
     Ok(results.sharpness_per_mm)
 }
 
-/// The correlation of a subject with the template, read from the manifest (list of its files and results) of the
-/// subject's registration.
+/// The correlation of a subject with the template, read from the manifest of the subject's registration.
 ///
 /// # Errors
 /// A manifest without the results of a registration.
@@ -188,12 +168,47 @@ pub fn correlation_of(
     Ok(results_of::<RegistrationResults>(manifest, path)?.correlation)
 }
 
-/// The correlation of each subject with the template in a pass of template building, read from the manifests (lists of
-/// files and results) of the registrations.
+/// The correlation of each subject with the template in a pass, read from the manifests of the registrations.
 fn correlations(session: &Session, pass: usize) -> Result<Vec<f64>, Error> {
     let of_subject = |&subject: &usize| {
         let manifest = session.registered(pass, subject)?;
         Ok(correlation_of(session, pass, subject, &manifest)?.unwrap_or(-1.0))
     };
     session.included.iter().map(of_subject).collect()
+}
+
+/// A subject whose correlation with the template lies this many robust standard deviations below the median is an
+/// outlier.
+const DEVIATIONS: f64 = 4.0;
+/// Lower limit for the robust standard deviation of the correlations. Even without a failed registration, the
+/// correlations of similar subjects after affine registration vary by this much.
+const LEAST_DEVIATION: f64 = 0.03;
+
+/// The outliers among the subjects of a template, as indices in its list of subjects. `correlations` holds the
+/// correlation of each subject with the template.
+pub fn outliers(session: &Session, correlations: &[f64]) -> Vec<usize> {
+    let lowest = lowest_usual(correlations);
+    let unusual = session.included.iter().zip(correlations).filter(|(_, correlation)| **correlation < lowest);
+    unusual.map(|(subject, _)| *subject).collect()
+}
+
+/// The correlation with the template below which a subject is an outlier. `values` are the correlations of all
+/// subjects.
+fn lowest_usual(values: &[f64]) -> f64 {
+    let middle = median(values.to_vec());
+    let deviation = NORMAL * median(values.iter().map(|value| (value - middle).abs()).collect());
+    middle - DEVIATIONS * deviation.max(LEAST_DEVIATION)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_plain_failures_are_outliers() {
+        let alike = [1.0, 0.82, 0.80, 0.78, 0.81, 0.75];
+        let lowest = lowest_usual(&alike);
+        assert!(alike.iter().all(|value| *value >= lowest));
+        assert!(lowest > 0.5, "a failed registration correlates by 0.3 or so: {lowest}");
+    }
 }

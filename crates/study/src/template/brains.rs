@@ -1,55 +1,31 @@
-//! Extracts the brains of subjects with skulls, if other subjects have none. The first step of template building does
-//! this once, and writes the brain masks to the folder of the first template. It runs on the CPU, so that the masks do
-//! not depend on the devices.
+//! Extracts the brains of subjects with skulls, if other subjects have none. The first step does this once, and
+//! writes the brain masks to the folder of the first template. It runs on the CPU, so that the masks do not depend on
+//! the devices.
 
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use antsreg_core::{LabelVolume, Volume};
-use antsreg_heads::brain::without_skull;
 use antsreg_register::{Device, Side};
 use serde::{Deserialize, Serialize};
 
+use super::channels::Channels;
 use super::manifest::{Manifest, results_of};
-use super::plan::{Channels, PlannedSubject, SubjectImages};
 use super::progress::TemplateProgress;
 use super::session::Session;
-use crate::skulls::{BrainChoice, Candidate, ExtractedRecord, Role, Skull};
+use crate::skulls::{ExtractedRecord, Skull};
 use crate::{Error, brain};
 
 /// Name that messages and records give to the images of the initial template, in the place of a subject's name.
 pub const START: &str = "the initial template";
 
-/// The brains that the first step of template building extracted, as the manifest (list of files and results) of this
-/// step describes them.
+/// The brains that the first step extracted, as the manifest of this step describes them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Brains {
     /// Volume and quality measures of the brains that are registered instead of the whole heads. The key is the name of
     /// the subject, or [`START`] for the initial template.
     pub brains: BTreeMap<String, ExtractedRecord>,
-}
-
-/// Chooses the images whose brains are extracted. Sets for each subject whether its brain is extracted, and returns
-/// whether the brain of the initial template is extracted.
-pub fn choose(
-    choice: BrainChoice,
-    subjects: &mut [PlannedSubject],
-    images: &SubjectImages,
-    start: Option<&Channels>,
-) -> bool {
-    let there = || subjects.iter().zip(images).filter_map(|(subject, images)| Some((subject, images.as_ref()?)));
-    let mut group: Vec<Candidate> = there().map(|(_, images)| candidate(Role::Moving, images)).collect();
-    group.extend(start.map(|images| candidate(Role::Fixed, images)));
-    let mut chosen = choice.of_group(&group).into_iter();
-    for (subject, _) in subjects.iter_mut().zip(images).filter(|(_, images)| images.is_some()) {
-        subject.brain = chosen.next().unwrap_or(false);
-    }
-    chosen.next().unwrap_or(false)
-}
-
-fn candidate(role: Role, images: &Channels) -> Candidate<'_> {
-    Candidate { role, image: &images[0], masked: false }
 }
 
 /// Replaces the images of a subject, or of the initial template, by their brain. `name` is the name of the subject in
@@ -79,13 +55,8 @@ pub fn as_labels(mask: &Volume) -> LabelVolume {
     LabelVolume { grid: mask.grid.clone(), voxels: mask.voxels.iter().map(|v| i32::from(*v > 0.5)).collect() }
 }
 
-/// Sets the images of a head to 0 outside a mask on their grid.
-pub fn masked(images: Channels, mask: &Volume) -> Channels {
-    images.into_iter().map(|image| Arc::new(without_skull(&image, mask))).collect()
-}
-
 impl Session {
-    /// Volume and quality measures of the brains that the first step of template building extracted.
+    /// Volume and quality measures of the brains that the first step extracted.
     ///
     /// # Errors
     /// The first step has not been done.

@@ -9,40 +9,39 @@ use antsreg_register::Description;
 use serde::Serialize;
 
 use super::layout::Layout;
-use super::pass::{Before, Done, Pass, PassSeconds};
+use super::pass::{FinishedPass, PassOutcome, PassSeconds, PreviousTemplate};
 use super::progress::TemplateProgress;
 use super::request::Request;
 use super::session::Session;
-use super::start::First;
-use super::{finish, folder, manifest, pass, plan, registrations, start};
+use super::start::FirstTemplate;
+use super::{finish, folder, manifest, pass, planning, registrations, start};
 use crate::Error;
 
 /// A template whose subjects have been read. Nothing has been written.
 pub struct Prepared {
     session: Session,
-    first: Option<First>,
+    first: Option<FirstTemplate>,
 }
 
 /// A template ready to be built: its folder is locked and contains the plan.
 pub struct Building {
     session: Session,
-    first: Option<First>,
+    first: Option<FirstTemplate>,
     _lock: File,
 }
 
-/// Data about one run of template building, for the JSON file of its devices and times.
+/// Data about one run, for the JSON file of its devices and times.
 #[derive(Debug, Clone, Copy)]
 pub struct Run<'a> {
     /// Number of threads that compute.
     pub threads: usize,
     /// The command line of the program, kept in the JSON file about this run.
     pub command_line: &'a [String],
-    /// Seconds until the passes of template building begin: reading subjects, opening a device, making the first
-    /// template.
+    /// Seconds until the passes begin: reading subjects, opening a device, making the first template.
     pub ready_seconds: f64,
 }
 
-/// The JSON file about the last run of template building: its devices and times.
+/// The JSON file about the last run: its devices and times.
 #[derive(Debug, Serialize)]
 struct Record<'a> {
     program: &'static str,
@@ -53,14 +52,14 @@ struct Record<'a> {
     seconds: Seconds,
 }
 
-/// Wall times of one run of template building, seconds.
+/// Wall times of one run, seconds.
 #[derive(Debug, Default, Serialize)]
 struct Seconds {
     /// Time of reading subjects, opening a device and making the first template.
     ready: f64,
-    /// Duration of each pass of template building in this run, seconds.
+    /// Duration of each pass in this run, seconds.
     passes: Vec<PassSeconds>,
-    /// Duration of the final step of template building, until all files were written, seconds.
+    /// Duration of the final step, until all files were written, seconds.
     finishing: f64,
     /// Duration of the whole run.
     total: f64,
@@ -74,7 +73,7 @@ impl Prepared {
     /// Options or names out of range; a folder that cannot be used; too few subjects that can be read; too little
     /// memory for the template.
     pub fn new(request: &Request, progress: &mut dyn TemplateProgress) -> Result<Prepared, Error> {
-        let (plan, images) = plan::make(request)?;
+        let (plan, images) = planning::plan(request)?;
         let session = Session::new(plan, &request.folder);
         let heads = session.keep(images);
         let first = start::make(&session, heads, progress)?;
@@ -93,8 +92,8 @@ impl Prepared {
         registrations::device_bytes(&self.session)
     }
 
-    /// Creates and locks the folder of the template, and writes the plan (subjects and options). With `restart`, the
-    /// folder may contain the template of other subjects or options; files that do not fit the plan are made again.
+    /// Creates and locks the folder of the template, and writes the plan. With `restart`, the folder may contain the
+    /// template of other subjects or options; files that do not fit the plan are made again.
     ///
     /// # Errors
     /// A folder with another template, or in use by another process; files that cannot be written.
@@ -128,7 +127,7 @@ impl Building {
         self.first.map_or(Ok(()), |first| start::write(&self.session, &first)?().map(drop))
     }
 
-    /// Runs the remaining steps of all passes of template building, and the final step.
+    /// Runs the remaining steps of all passes, and the final step.
     ///
     /// # Errors
     /// A subject that cannot be registered (the other subjects of the pass are finished); a file that cannot be read
@@ -141,7 +140,7 @@ impl Building {
 
 fn build(
     session: &Session,
-    first: Option<First>,
+    first: Option<FirstTemplate>,
     mut workers: DeviceWorkers,
     run: &Run,
     progress: &mut dyn TemplateProgress,
@@ -161,18 +160,18 @@ fn build(
             });
             reference
         });
-        let mut last: Option<Box<Done>> = None;
+        let mut last: Option<Box<FinishedPass>> = None;
         for number in session.plan.first_pass..=session.plan.last_pass {
             let before = match (&last, &first) {
-                (Some(done), _) => Before::Done(done),
-                (None, Some(reference)) => Before::First(reference),
-                (None, None) => Before::Files,
+                (Some(done), _) => PreviousTemplate::Done(done),
+                (None, Some(reference)) => PreviousTemplate::First(reference),
+                (None, None) => PreviousTemplate::Files,
             };
             notes.try_iter().for_each(|note| progress.device(&note));
             match pass::run(session, &mut workers, number, before, queue, progress)? {
-                Pass::NotNeeded => break,
-                Pass::DoneBefore => {}
-                Pass::Done(done) => {
+                PassOutcome::NotNeeded => break,
+                PassOutcome::DoneBefore => {}
+                PassOutcome::Done(done) => {
                     seconds.passes.push(done.seconds);
                     last = Some(done);
                 }

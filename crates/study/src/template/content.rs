@@ -1,4 +1,4 @@
-//! Writes the files of a step of template building in parallel.
+//! Writes the files of a step in parallel.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::digest::{self, FileRecord};
 use super::layout::Layout;
 use crate::Error;
 
-/// The content of an output file of a step of template building.
+/// The content of an output file of a step.
 pub enum Content<'a> {
     /// An image.
     Image(&'a Volume),
@@ -18,13 +18,12 @@ pub enum Content<'a> {
     Warp(&'a DisplacementField),
     /// A label map.
     Labels(&'a LabelVolume),
-    /// The file has been written already: only its record (path, length, SHA-256 digest) is made.
+    /// The file has been written already: only its record is made.
     Written,
 }
 
 impl Content<'_> {
-    /// Writes the file, unless it has its content already ([`Content::Written`]). Returns the file's record (path,
-    /// length, SHA-256 digest).
+    /// Writes the file, unless it has its content already ([`Content::Written`]). Returns the file's record.
     fn write(&self, path: &Path, name: PathBuf) -> Result<FileRecord, Error> {
         if let Content::Written = self {
             return FileRecord::of(path, name);
@@ -43,7 +42,7 @@ impl Content<'_> {
     }
 }
 
-/// Writes files in parallel; returns their records (path, length, SHA-256 digest).
+/// Writes files in parallel; returns their records.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -54,8 +53,8 @@ pub fn write_all(layout: &Layout, files: &[(&Path, Content)]) -> Result<Vec<File
         return files.par_iter().map(write).collect();
     }
     // The files are written on separate threads, not on the thread pool. While a thread of the pool waits for other
-    // files, it could begin another step of template building. Then the first step could not be completed before the
-    // end of the other step.
+    // files, it could begin another step. Then the first step could not be completed before the end of the other
+    // step.
     std::thread::scope(|scope| {
         let writing: Vec<_> =
             files.iter().map(|file| digest::spawn(scope, "writing files", || write(file))).collect();

@@ -1,5 +1,7 @@
 //! Contribution of a subject to an average: its transforms from the template, and its images on the template's grid.
 
+use std::sync::Arc;
+
 use antsreg_cohort::template::Brightness;
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
@@ -19,6 +21,9 @@ pub struct Contribution {
     /// Mean intensity and foreground threshold of the image of each channel.
     pub brightness: Vec<Brightness>,
 }
+
+/// The contributions of all subjects of a pass, in the order of the subjects.
+pub type Contributions = Vec<Arc<Contribution>>;
 
 impl Contribution {
     /// Reads the files of a finished registration. `grid` is the template's grid without the rounding of file

@@ -1,4 +1,4 @@
-//! SHA-256 digests of files, and of the data (such as options and names) that a step of template building depends on.
+//! SHA-256 digests of files, and of the data (such as options and names) that a step depends on.
 
 use std::fmt::Write;
 use std::fs::File;
@@ -48,9 +48,8 @@ impl Recorder {
     }
 }
 
-/// Makes the record (path, length, SHA-256 digest) of a file. `write` writes the file and passes the written bytes to a
-/// callback. A separate thread computes the digest from these bytes while the file is written. In the record the file
-/// is named `path`.
+/// Makes the record of a file. `write` writes the file and passes the written bytes to a callback. A separate thread
+/// computes the digest from these bytes while the file is written. In the record the file is named `path`.
 ///
 /// # Errors
 /// The errors of `write`; a thread that cannot be started.

@@ -59,7 +59,7 @@ pub enum Error {
         /// The names of all subjects.
         there: Vec<String>,
     },
-    /// An input of template building has a wrong number of items, such as weights or images.
+    /// An input has a wrong number of items, such as weights or images.
     #[error("{what}: expected {expected}, found {found}")]
     Count {
         /// Name of the counted items, such as weights or images, for the message.
@@ -69,7 +69,7 @@ pub enum Error {
         /// Number of weights, images or other inputs that were given.
         found: usize,
     },
-    /// An option of template building is out of range.
+    /// An option is out of range.
     #[error("{what} must be {expected}, found {found}")]
     Range {
         /// Name of the option, for the message.
@@ -110,7 +110,7 @@ pub enum Error {
         /// the folder.
         differing: Vec<String>,
     },
-    /// The template's plan (file of subjects and options) has a format that this version of the program cannot read.
+    /// The template's plan has a format that this version of the program cannot read.
     #[error(
         "{}: the plan was made by version {version} of the program, in format {found}; this version reads format {expected}",
         path.display()
@@ -134,8 +134,7 @@ pub enum Error {
         /// Path of the file.
         path: PathBuf,
     },
-    /// The data in a template's plan (file of subjects and options) do not match the digest in the plan: the file was
-    /// edited.
+    /// The data in a template's plan do not match the digest in the plan: the file was edited.
     #[error("{}: the plan was changed after it was made; what changed: {}", path.display(), differing.join(", "))]
     PlanChanged {
         /// Path of the template's plan: the file of its subjects and options.
@@ -179,7 +178,7 @@ pub enum Error {
         /// The error of the file system.
         source: std::io::Error,
     },
-    /// The inputs of a step of template building do not exist yet.
+    /// The inputs of a step do not exist yet.
     #[error(
         "{}: the file does not exist yet, or was made from other files; the step `{step}` makes the file",
         missing.display()
@@ -189,24 +188,23 @@ pub enum Error {
         missing: PathBuf,
         /// The folder of the template.
         folder: PathBuf,
-        /// The step of template building that makes the missing files.
+        /// The step that makes the missing files.
         step: Step,
     },
-    /// The template's plan (file of subjects, options and passes) does not contain the requested pass of template
-    /// building.
+    /// The template's plan does not contain the requested pass.
     #[error("pass {pass} is not in the plan of the template, which has the passes {first} to {last}")]
     NoPass {
-        /// Number of the requested pass of template building.
+        /// Number of the requested pass.
         pass: usize,
-        /// Number of the first pass that the template's plan (file of subjects, options and passes) contains.
+        /// Number of the first pass that the template's plan contains.
         first: usize,
-        /// Number of the last pass that the template's plan (file of subjects, options and passes) contains.
+        /// Number of the last pass that the template's plan contains.
         last: usize,
     },
     /// A subject that could not be registered.
     #[error("pass {pass}, subject {subject}: {reason}")]
     Subject {
-        /// Number of the pass of template building.
+        /// Number of the pass.
         pass: usize,
         /// Name of the subject.
         subject: String,

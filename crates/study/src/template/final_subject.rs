@@ -8,37 +8,18 @@ use antsreg_core::io::{itk, nifti};
 use antsreg_core::{DisplacementField, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_kernels::apply;
 use nalgebra::Point3;
-use serde::{Deserialize, Serialize};
 
 use super::content::{Content, write_all};
 use super::contribution::Contribution;
-use super::last::Last;
+use super::final_pass::FinalPass;
 use super::manifest::{Manifest, Stage, results_of};
-use super::onto_final::{Moved, ToMove};
-use super::pictures::Drawn;
+use super::onto_final::{MovedSubject, SubjectToMove};
+use super::pictures::PictureOf;
 use super::resampled::Resampled;
+use super::results::SubjectResults;
 use super::session::Session;
 use super::step::Step;
 use crate::{Error, inputs};
-
-/// Results of registering a subject to the final template: correlation, length of the warp, inverse consistency.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct SubjectResults {
-    /// Pearson correlation with the template in the first channel, over the template's foreground.
-    pub correlation: Option<f64>,
-    /// Mean length of the subject's warp over the template's foreground, voxels.
-    pub warp_mean_voxels: f64,
-    /// Largest distance between a point of the template's foreground and its position after the warp and the inverse
-    /// warp, voxels.
-    pub inverse_misses_voxels: f64,
-}
-
-/// The last pass of template building. Its template update gives the final template.
-pub struct FinalPass<'a> {
-    pub session: &'a Session,
-    pub pass: usize,
-    pub last: Last<'a>,
-}
 
 /// A subject registered and resampled to the final template.
 pub struct FinalSubject {
@@ -57,19 +38,19 @@ pub struct FinalSubject {
     planar: bool,
 }
 
-/// A subject in the final step of template building: what this run has computed for the subject (type `T`), or the
-/// final results that an earlier run has written.
-pub type OrBefore<T> = Result<T, Box<FinalSubject>>;
+/// A subject in the final step: what this run has computed for the subject (type `T`), or the final results that an
+/// earlier run has written.
+pub type OrDoneBefore<T> = Result<T, Box<FinalSubject>>;
 
 /// A subject registered to the final template. If the subject's files must still be written, `to_write` is the inverse
 /// of the subject's warp.
-pub struct Finished {
+pub struct FinishedSubject {
     pub final_subject: Arc<FinalSubject>,
     pub to_write: Option<DisplacementField>,
 }
 
-/// The step of template building that writes a subject's transforms and images on the final template. The step holds
-/// the records (path, length, SHA-256 digest) of its input files.
+/// The step that writes a subject's transforms and images on the final template. The step holds the records of its
+/// input files.
 fn stage(session: &Session, pass: usize, subject: usize) -> Result<Stage<'_>, Error> {
     let planned = session.subject(subject);
     let mut read = session.registered(pass, subject)?.outputs;
@@ -80,8 +61,7 @@ fn stage(session: &Session, pass: usize, subject: usize) -> Result<Stage<'_>, Er
 }
 
 impl FinalSubject {
-    /// Writes a subject's transforms, images and labels. Returns the function that writes the manifest, the list of all
-    /// input and output files.
+    /// Writes a subject's transforms, images and labels. Returns the function that writes the manifest.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -107,7 +87,7 @@ impl FinalSubject {
             outputs.push((path, Content::Image(image)));
         }
         outputs.extend(labels.as_ref().map(|labels| (files.labels.as_path(), Content::Labels(labels))));
-        let draw = || session.draw(Drawn::Subject(subject), &warped[0]);
+        let draw = || session.pictures.draw(PictureOf::Subject(subject), &warped[0]);
         let (written, drawn) = rayon::join(|| write_all(&session.layout, &outputs), draw);
         drawn?;
         let (written, results) = (written?, results.clone());
@@ -121,25 +101,25 @@ impl FinalPass<'_> {
     ///
     /// # Errors
     /// A file that cannot be read.
-    pub fn read(&self, job: usize) -> Result<OrBefore<ToMove>, Error> {
-        let FinalPass { session, pass, last } = self;
+    pub fn read_subject(&self, job: usize) -> Result<OrDoneBefore<SubjectToMove>, Error> {
+        let FinalPass { session, pass, .. } = self;
         let subject = session.included[job];
-        if last.resumed
+        if self.resumed
             && let Some(final_subject) = self.done_before(subject)?
         {
             return Ok(Err(Box::new(final_subject)));
         }
-        let contribution = match last.contributions {
+        let contribution = match self.contributions {
             Some(all) => all[job].clone(),
-            None => Arc::new(Contribution::read_transforms(session, *pass, subject, &last.shape.grid)?),
+            None => Arc::new(Contribution::read_transforms(session, *pass, subject, &self.shape.grid)?),
         };
-        Ok(Ok(ToMove { contribution, images: session.images(subject)? }))
+        Ok(Ok(SubjectToMove { contribution, images: session.images(subject)? }))
     }
 
     /// The final results of a subject from an earlier run. `None` if the files of the subject do not exist. Also `None`
     /// if the files show the whole head although its brain was registered: the average needs images of the brain.
     fn done_before(&self, subject: usize) -> Result<Option<FinalSubject>, Error> {
-        let FinalPass { session, pass, last } = self;
+        let FinalPass { session, pass, .. } = self;
         let planned = session.subject(subject);
         if planned.brain {
             return Ok(None);
@@ -147,11 +127,11 @@ impl FinalPass<'_> {
         let files = session.layout.subject(&planned.name, session.extension());
         let Some(manifest) = stage(session, *pass, subject)?.done()? else { return Ok(None) };
         let results = results_of(&manifest, files.manifest.clone())?;
-        let grid = &last.shape.grid;
+        let grid = &self.shape.grid;
         let image =
             |path| -> Result<Volume, Error> { Ok(Volume { grid: grid.clone(), ..nifti::read_volume(path)? }) };
         let warped = files.warped.iter().map(|path| image(path)).collect::<Result<Vec<_>, Error>>()?;
-        session.draw(Drawn::Subject(subject), &warped[0])?;
+        session.pictures.draw(PictureOf::Subject(subject), &warped[0])?;
         let contribution = Contribution {
             affine: itk::read_affine(&files.affine)?,
             warp: Some(DisplacementField { grid: grid.clone(), ..itk::read_warp(&files.warp)? }),
@@ -161,7 +141,7 @@ impl FinalPass<'_> {
         let labels = planned.labels.as_ref().map(|_| nifti::read_labels(&files.labels)).transpose()?;
         // The files of this subject are not written again, so the centre of rotation and the number of dimensions of
         // its affine file do not matter.
-        let (centre, planar) = (last.reference.centre, false);
+        let (centre, planar) = (self.reference.centre, false);
         let contribution = Arc::new(contribution);
         Ok(Some(FinalSubject { contribution, heads: None, labels, results, centre, planar }))
     }
@@ -170,13 +150,17 @@ impl FinalPass<'_> {
     ///
     /// # Errors
     /// Labels that cannot be read.
-    pub fn judge(&self, subject: usize, moved: OrBefore<Moved>) -> Result<Finished, Error> {
-        let Moved { affine, warp, inverse_warp, consistency, images, warped } = match moved {
+    pub fn measure_subject(
+        &self,
+        subject: usize,
+        moved: OrDoneBefore<MovedSubject>,
+    ) -> Result<FinishedSubject, Error> {
+        let MovedSubject { affine, warp, inverse_warp, consistency, images, warped } = match moved {
             Ok(moved) => moved,
-            Err(before) => return Ok(Finished { final_subject: Arc::new(*before), to_write: None }),
+            Err(before) => return Ok(FinishedSubject { final_subject: Arc::new(*before), to_write: None }),
         };
         let (warped, brightness) = Resampled::brightness(warped);
-        let (planned, reference) = (self.session.subject(subject), &self.last.reference);
+        let (planned, reference) = (self.session.subject(subject), &self.reference);
         let grid = &reference.images[0].grid;
         let chain = TransformChain::from(vec![Transform::Displacement(warp), Transform::Affine(affine)]);
         let labels = match &planned.labels {
@@ -206,6 +190,6 @@ impl FinalPass<'_> {
         let contribution = Arc::new(Contribution { affine, warp: Some(warp), warped, brightness });
         let centre = reference.centre;
         let final_subject = FinalSubject { contribution, heads, labels, results, centre, planar };
-        Ok(Finished { final_subject: Arc::new(final_subject), to_write: Some(inverse_warp) })
+        Ok(FinishedSubject { final_subject: Arc::new(final_subject), to_write: Some(inverse_warp) })
     }
 }

@@ -27,7 +27,7 @@ pub struct RegistrationFiles {
     pub manifest: PathBuf,
 }
 
-/// Files of the average of all subjects in a pass of template building.
+/// Files of the average of all subjects in a pass.
 #[derive(Debug, Clone)]
 pub struct AverageFiles {
     /// Path of each channel's mean image.
@@ -41,7 +41,7 @@ pub struct AverageFiles {
     pub manifest: PathBuf,
 }
 
-/// Files of the template that results from a pass of template building.
+/// Files of the template that results from a pass.
 #[derive(Debug, Clone)]
 pub struct TemplateFiles {
     /// Path of the template's image of each channel.
@@ -86,7 +86,7 @@ impl Layout {
         &self.root
     }
 
-    /// Path of the plan of the template (the file with its subjects and options) in the folder `root`.
+    /// Path of the plan of the template in the folder `root`.
     pub fn plan(root: &Path) -> PathBuf {
         root.join("atlas.json")
     }
@@ -106,7 +106,7 @@ impl Layout {
         self.root.join("report.html")
     }
 
-    /// Path of the table with the statistics of every pass of template building.
+    /// Path of the table with the statistics of every pass.
     pub fn convergence(&self) -> PathBuf {
         self.root.join("convergence.csv")
     }
@@ -121,13 +121,13 @@ impl Layout {
         self.root.join(".verified").join(self.relative(manifest))
     }
 
-    /// Folder of the files of a pass of template building.
+    /// Folder of the files of a pass.
     pub fn pass(&self, pass: usize) -> PathBuf {
         self.root.join(format!("pass_{pass}"))
     }
 
-    /// Folder of the registrations of a pass of template building. With a separate folder, names of subjects cannot
-    /// clash with the other files of the pass.
+    /// Folder of the registrations of a pass. With a separate folder, names of subjects cannot clash with the other
+    /// files of the pass.
     pub fn registrations(&self, pass: usize) -> PathBuf {
         self.pass(pass).join("subjects")
     }
@@ -167,7 +167,7 @@ impl Layout {
         }
     }
 
-    /// Files of the average of all subjects in a pass of template building.
+    /// Files of the average of all subjects in a pass.
     pub fn average(&self, pass: usize) -> AverageFiles {
         let folder = self.pass(pass);
         AverageFiles {
@@ -216,7 +216,7 @@ impl Layout {
         }
     }
 
-    /// Path of the manifest of a step of template building: the list of the files that the step read and wrote.
+    /// Path of the manifest of a step: the list of the files that the step read and wrote.
     pub fn manifest(&self, step: &Step) -> PathBuf {
         match step {
             Step::Start => self.template(None).manifest,
@@ -236,8 +236,7 @@ impl Layout {
         let mut files = self.result(extension);
         files.extend([self.result_labels(extension), self.result_manifest(), self.report(), self.convergence()]);
         files.extend([Layout::plan(&self.root), Layout::record(&self.root)]);
-        // Each pass of template building has the same file names in its own folder, so it suffices to check the names
-        // of one pass.
+        // Each pass has the same file names in its own folder, so it suffices to check the names of one pass.
         let TemplateFiles { images, shape, manifest } = self.template(Some(1));
         files.extend(images.into_iter().chain([shape, manifest]));
         let AverageFiles { images, warp, stretch, manifest } = self.average(1);

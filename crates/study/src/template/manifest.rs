@@ -1,5 +1,5 @@
-//! The manifest of a step of template building: the files that the step read and wrote. A step with a manifest for the
-//! same inputs is not run again.
+//! The manifest of a step: the files that the step read and wrote. A step with a manifest for the same inputs is not
+//! run again.
 
 use std::path::{Path, PathBuf};
 
@@ -14,10 +14,10 @@ use super::step::Step;
 use super::{Error as TemplateError, verified};
 use crate::Error;
 
-/// The record of one step of template building, written when all files of the step are complete.
+/// The record of one step, written when all files of the step are complete.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Name of the step of template building.
+    /// Name of the step.
     pub step: String,
     /// One digest of the template's plan, the name of the step and the records of all input files: a step with the same
     /// digest is not run again.
@@ -26,18 +26,18 @@ pub struct Manifest {
     pub version: String,
     /// Name of the device that registered, without its number; `None` for a step without registration.
     pub device: Option<String>,
-    /// Number of the pass after which the template stopped moving, for a step of template building that is therefore
-    /// not needed; else `None`.
+    /// Number of the pass after which the template stopped moving, for a step that is therefore not needed; else
+    /// `None`.
     pub converged_after: Option<usize>,
-    /// Records (path, length, SHA-256 digest) of the input files.
+    /// Records of the input files.
     pub inputs: Vec<FileRecord>,
-    /// Records (path, length, SHA-256 digest) of the output files.
+    /// Records of the output files.
     pub outputs: Vec<FileRecord>,
-    /// Results of the step of template building, such as the correlation of a registered subject.
+    /// Results of the step, such as the correlation of a registered subject.
     pub results: Value,
 }
 
-/// A step of template building with its input files, whether the step is done or not.
+/// A step with its input files, whether the step is done or not.
 #[derive(Debug, Clone)]
 pub struct Stage<'a> {
     layout: &'a Layout,
@@ -47,16 +47,15 @@ pub struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Describes a step of template building that reads the files `inputs`. `plan` is the digest of the plan to which
-    /// the step belongs.
+    /// Describes a step that reads the files `inputs`. `plan` is the digest of the plan to which the step belongs.
     pub fn new(layout: &'a Layout, plan: &str, step: Step, inputs: Vec<FileRecord>) -> Stage<'a> {
         let (name, files) = (step.to_string(), inputs.iter().map(|input| input.sha256.as_str()));
         let key = digest::of_words([plan, name.as_str()].into_iter().chain(files));
         Stage { layout, step, key, inputs }
     }
 
-    /// Returns the manifest (list of files and results) of the step of template building, if the step was done with the
-    /// same inputs and its output files are unchanged.
+    /// Returns the manifest of the step, if the step was done with the same inputs and its output files are
+    /// unchanged.
     ///
     /// # Errors
     /// An existing file that cannot be read.
@@ -64,8 +63,7 @@ impl<'a> Stage<'a> {
         let path = self.layout.manifest(&self.step);
         let manifest: Manifest = match read(&path) {
             Ok(manifest) => manifest,
-            // If the manifest (the step's list of its files and results) is missing or cannot be parsed, the step is
-            // run again.
+            // If the manifest is missing or cannot be parsed, the step is run again.
             Err(Error::Read { source, .. }) if is_missing(&source) => return Ok(None),
             Err(Error::Json { .. }) => return Ok(None),
             Err(error) => return Err(error),
@@ -74,7 +72,7 @@ impl<'a> Stage<'a> {
         Ok(same.then_some(manifest))
     }
 
-    /// Returns the manifest (list of files and results) of a step of template building that must have been done.
+    /// Returns the manifest of a step that must have been done.
     ///
     /// # Errors
     /// [`TemplateError::NotYet`]; an existing file that cannot be read.
@@ -87,8 +85,7 @@ impl<'a> Stage<'a> {
         Ok(self.done()?.ok_or_else(not_yet)?)
     }
 
-    /// Writes the manifest (list of files and results) of the step of template building, which has written the files
-    /// `outputs`.
+    /// Writes the manifest of the step, which has written the files `outputs`.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -101,8 +98,7 @@ impl<'a> Stage<'a> {
         self.write(device, None, outputs, results)
     }
 
-    /// Writes the manifest (list of files and results) of a step that is not needed, because the template stopped
-    /// moving after an earlier pass.
+    /// Writes the manifest of a step that is not needed, because the template stopped moving after an earlier pass.
     ///
     /// # Errors
     /// A file that cannot be written.
@@ -128,15 +124,14 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Whether the error means that the manifest (a step's list of its files and results) does not exist as readable text.
-/// Then there is no such file, the path is a folder, or the file's bytes are not text.
+/// Whether the error means that the manifest does not exist as readable text. Then there is no such file, the path is
+/// a folder, or the file's bytes are not text.
 fn is_missing(source: &std::io::Error) -> bool {
     use std::io::ErrorKind::{InvalidData, IsADirectory, NotADirectory, NotFound};
     matches!(source.kind(), NotFound | NotADirectory | IsADirectory | InvalidData)
 }
 
-/// Returns the results of a step of template building from its manifest (list of its files and results); `path` is the
-/// path of the manifest, for errors.
+/// Returns the results of a step from its manifest; `path` is the path of the manifest, for errors.
 ///
 /// # Errors
 /// Results of another kind of step.
@@ -166,8 +161,7 @@ pub fn write(path: &Path, value: &impl Serialize) -> Result<(), Error> {
 mod tests {
     use super::*;
 
-    /// A test folder that contains the file `a.nii` and the manifest (list of files) of the step that has written the
-    /// file.
+    /// A test folder that contains the file `a.nii` and the manifest of the step that has written the file.
     struct Written {
         folder: tempfile::TempDir,
         layout: Layout,

@@ -15,8 +15,8 @@ use super::session::KEPT_VOXELS;
 /// each.
 const SEVERAL: usize = 6;
 
-/// Means over the subjects of a pass of template building: images, warp and foreground; also the affine transforms,
-/// from which the mean stretch is computed.
+/// Means over the subjects of a pass: images, warp and foreground; also the affine transforms, from which the mean
+/// stretch is computed.
 pub struct Means {
     /// The mean image of each channel.
     pub images: Vec<Volume>,
@@ -73,9 +73,9 @@ fn firsts<'a>(all: &[&'a Contribution]) -> Vec<(&'a Volume, f32)> {
     all.iter().map(|one| (&one.warped[0], one.brightness[0].foreground)).collect()
 }
 
-/// Sums up the contributions of subjects (images and transforms), in the order of the subjects. The result has the same
-/// bits for any number of contributions that are added in one sweep.
-pub struct Gathering<'a> {
+/// Sums up the contributions of subjects, in the order of the subjects. The result has the same bits for any number
+/// of contributions that are added in one sweep.
+pub struct RunningMeans<'a> {
     averaging: Averaging,
     reference: &'a Reference,
     /// Transforms and images of registered subjects that have not been added to the sums for the average yet.
@@ -85,25 +85,25 @@ pub struct Gathering<'a> {
     sums: Option<Sums>,
 }
 
-impl<'a> Gathering<'a> {
+impl<'a> RunningMeans<'a> {
     /// Creates empty sums of the subjects' transforms and images, on a template's grid. `memory` says whether memory
     /// suffices to keep several subjects and to add them in one sweep over the voxels. If not, each subject is added
     /// when it arrives.
-    pub fn new(averaging: Averaging, reference: &'a Reference, memory: bool) -> Gathering<'a> {
+    pub fn new(averaging: Averaging, reference: &'a Reference, memory: bool) -> RunningMeans<'a> {
         let several = if memory { SEVERAL } else { 1 };
-        Gathering { averaging, reference, waiting: Vec::new(), several, sums: None }
+        RunningMeans { averaging, reference, waiting: Vec::new(), several, sums: None }
     }
 
-    /// Adds the contribution of a subject (images and transforms) to the sums, at once or later together with others.
-    /// `is_near_end` says that nearly all subjects of the pass are done. Then contributions are kept until
-    /// [`Gathering::finish`] adds all of them in one sweep over the voxels.
+    /// Adds the contribution of a subject to the sums, at once or later together with others. `is_near_end` says that
+    /// nearly all subjects of the pass are done. Then contributions are kept until [`RunningMeans::finish`] adds all
+    /// of them in one sweep over the voxels.
     ///
     /// # Errors
     /// Images on different grids.
     pub fn add(&mut self, contribution: Arc<Contribution>, is_near_end: bool) -> Result<(), GridMismatch> {
         self.waiting.push(contribution);
         if self.several == 1 || self.waiting.len() >= self.several && !is_near_end {
-            let Gathering { averaging, reference, .. } = *self;
+            let RunningMeans { averaging, reference, .. } = *self;
             let all: Vec<&Contribution> = self.waiting.iter().map(Arc::as_ref).collect();
             self.sums.get_or_insert_with(|| Sums::new(averaging, reference)).add(&all)?;
             self.waiting.clear();
@@ -116,7 +116,7 @@ impl<'a> Gathering<'a> {
     /// # Errors
     /// Images on different grids.
     pub fn finish(self) -> Result<Means, GridMismatch> {
-        let Gathering { averaging, reference, waiting, sums, .. } = self;
+        let RunningMeans { averaging, reference, waiting, sums, .. } = self;
         let last: Vec<&Contribution> = waiting.iter().map(Arc::as_ref).collect();
         match sums {
             Some(sums) => sums.finish(&last),
@@ -208,12 +208,12 @@ mod tests {
             for (near, memory, left) in
                 [(100, true, 3), (SEVERAL + 2, true, SEVERAL + 3), (2, true, 15), (2, false, 0)]
             {
-                let mut gathering = Gathering::new(averaging, &reference, memory);
+                let mut means_so_far = RunningMeans::new(averaging, &reference, memory);
                 for (n, one) in all.iter().enumerate() {
-                    gathering.add(one.clone(), n >= near).expect("one grid");
+                    means_so_far.add(one.clone(), n >= near).expect("one grid");
                 }
-                assert_eq!(gathering.waiting.len(), left);
-                let found = gathering.finish().expect("one grid");
+                assert_eq!(means_so_far.waiting.len(), left);
+                let found = means_so_far.finish().expect("one grid");
                 assert_eq!((&found.images, &found.warp), (&expected.images, &expected.warp));
                 assert_eq!((&found.affines, &found.foreground), (&expected.affines, &expected.foreground));
             }

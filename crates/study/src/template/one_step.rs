@@ -1,32 +1,30 @@
-//! Runs single steps of template building, for workflow engines.
+//! Runs single steps, for workflow engines.
 
 use antsreg_core::io::outputs;
 use antsreg_pool::{self as pool, DeviceWorkers, Devices, WriteQueue};
 use antsreg_register::DeviceChoice;
 
-use super::average::AverageResults;
 use super::build::background;
 use super::manifest::{Manifest, Stage, results_of};
 use super::progress::TemplateProgress;
-use super::register_one::RegistrationResults;
+use super::results::{AverageResults, RegistrationResults, TemplateResults};
 use super::session::Session;
-use super::update::TemplateResults;
 use super::{average, finish, register_one, registrations, update};
 use crate::Error;
 
-/// The outcome of a single step of template building.
+/// The outcome of a single step.
 #[derive(Debug, Clone)]
 pub enum Outcome<T> {
-    /// This call has run the step of template building; the value holds the step's results.
+    /// This call has run the step; the value holds the step's results.
     Done(T),
-    /// An earlier call has done the step of template building, so this call did nothing.
+    /// An earlier call has done the step, so this call did nothing.
     DoneBefore,
-    /// The step of template building is not needed, because the template stopped moving after an earlier pass.
+    /// The step is not needed, because the template stopped moving after an earlier pass.
     NotNeeded {
-        /// Number of the pass of template building after which the template stopped moving.
+        /// Number of the pass after which the template stopped moving.
         after: usize,
     },
-    /// The step of template building concerns a subject that is left out of the template; the text is the reason.
+    /// The step concerns a subject that is left out of the template; the text is the reason.
     LeftOut(String),
 }
 
@@ -34,8 +32,8 @@ impl Session {
     /// Registers one subject to the template of the previous pass, and resamples the subject on the template's grid.
     ///
     /// # Errors
-    /// A pass or subject that the template's plan (file of subjects, options and passes) does not contain; a template
-    /// that has not been made; a registration that fails.
+    /// A pass or subject that the template's plan does not contain; a template that has not been made; a registration
+    /// that fails.
     pub fn register_one(
         &self,
         pass: usize,
@@ -63,16 +61,15 @@ impl Session {
         let images = self.images(subject)?;
         let fixed = (&reference, &target);
         let computed = register_one::compute(workers.one(), self, pass, subject, fixed, &images)?;
-        let brought = register_one::judge(&reference, computed)?;
+        let brought = register_one::measure(&reference, computed)?;
         register_one::write(self, pass, subject, &brought)?()?;
         Ok(Outcome::Done(brought.results))
     }
 
-    /// Averages the subjects of a pass of template building. All subjects must have been registered.
+    /// Averages the subjects of a pass. All subjects must have been registered.
     ///
     /// # Errors
-    /// A pass that the template's plan (file of subjects, options and passes) does not contain; a subject that has not
-    /// been registered.
+    /// A pass that the template's plan does not contain; a subject that has not been registered.
     pub fn average(&self, pass: usize) -> Result<Outcome<AverageResults>, Error> {
         self.check_pass(pass)?;
         let stage = self.average_stage(pass)?;
@@ -88,11 +85,10 @@ impl Session {
         Ok(Outcome::Done(results_of(&manifest, self.layout.average(pass).manifest)?))
     }
 
-    /// Moves the average of a pass of template building to the mean shape, which gives the template of this pass.
+    /// Moves the average of a pass to the mean shape, which gives the template of this pass.
     ///
     /// # Errors
-    /// A pass that the template's plan (file of subjects, options and passes) does not contain; an average that has not
-    /// been made; a device that fails.
+    /// A pass that the template's plan does not contain; an average that has not been made; a device that fails.
     pub fn update(
         &self,
         pass: usize,
@@ -116,8 +112,7 @@ impl Session {
         Ok(Outcome::Done(updated.results))
     }
 
-    /// The final step of template building: writes the final template with every subject's transforms, labels and the
-    /// report.
+    /// The final step: writes the final template with every subject's transforms, labels and the report.
     ///
     /// # Errors
     /// A pass that has not been done; a file that cannot be written; a device that fails.

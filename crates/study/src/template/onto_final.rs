@@ -1,5 +1,5 @@
-//! Moves a subject to the final template, from the template to which the last pass of template building registered the
-//! subjects: computes the subject's transforms in both directions and its images, on a device.
+//! Moves a subject to the final template, from the template to which the last pass registered the subjects: computes
+//! the subject's transforms in both directions and its images, on a device.
 
 use std::sync::Arc;
 
@@ -11,9 +11,9 @@ use antsreg_register::resample::{download_field, upload_field};
 use antsreg_register::{Computation, Error as RegisterError};
 
 use super::Error as TemplateError;
+use super::channels::Channels;
 use super::contribution::Contribution;
-use super::final_subject::FinalPass;
-use super::plan::Channels;
+use super::final_pass::FinalPass;
 use super::resampled::{Resampled, Resampling};
 use crate::Error;
 
@@ -21,8 +21,8 @@ use crate::Error;
 /// below a small fraction of a voxel.
 const INVERSION: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.0 };
 
-/// A subject with its transforms to the template to which the last pass of template building registered the subjects.
-pub struct ToMove {
+/// A subject with its transforms to the template to which the last pass registered the subjects.
+pub struct SubjectToMove {
     /// The subject's transforms and resampled images.
     pub contribution: Arc<Contribution>,
     /// The subject's images on their own grids.
@@ -30,7 +30,7 @@ pub struct ToMove {
 }
 
 /// A subject on the final template: transforms in both directions, and images.
-pub struct Moved {
+pub struct MovedSubject {
     /// Affine transform from points of the template, displaced by `warp`, to points of the subject, RAS mm.
     pub affine: AffineTransform,
     /// Displacements that are added to points of the template before the affine transform is applied.
@@ -45,30 +45,30 @@ pub struct Moved {
     pub warped: Vec<Resampled>,
 }
 
-impl ToMove {
+impl SubjectToMove {
     /// Moves the subject to the final template, on the device of a worker.
     ///
     /// # Errors
     /// A device that fails; a mean stretch that is singular.
-    pub fn run(self, worker: &mut Worker, final_pass: &FinalPass) -> Result<Moved, Error> {
-        worker.run(Moving { subject: self, final_pass })
+    pub fn run(self, worker: &mut Worker, final_pass: &FinalPass) -> Result<MovedSubject, Error> {
+        worker.run(MoveTask { subject: self, final_pass })
     }
 }
 
-struct Moving<'a> {
-    subject: ToMove,
+struct MoveTask<'a> {
+    subject: SubjectToMove,
     final_pass: &'a FinalPass<'a>,
 }
 
-impl Moving<'_> {
+impl MoveTask<'_> {
     fn resampling(&self) -> Resampling<'_> {
-        let FinalPass { session, last, .. } = self.final_pass;
+        let FinalPass { session, shape, .. } = self.final_pass;
         let images = self.subject.images.iter().map(Arc::as_ref).collect();
-        Resampling { images, grid: &last.shape.grid, interpolation: session.plan.options.interpolation }
+        Resampling { images, grid: &shape.grid, interpolation: session.plan.options.interpolation }
     }
 }
 
-impl DeviceBytes for Moving<'_> {
+impl DeviceBytes for MoveTask<'_> {
     fn device_bytes(&self) -> u64 {
         /// Largest number of displacement fields on the device at a time. They serve to join the transforms, to
         /// separate the affine part, to hold the result and its inverse, and to copy a field to main memory.
@@ -79,12 +79,12 @@ impl DeviceBytes for Moving<'_> {
     }
 }
 
-impl Computation for Moving<'_> {
-    type Output = Moved;
+impl Computation for MoveTask<'_> {
+    type Output = MovedSubject;
     type Error = Error;
 
-    fn run<B: Backend>(self, backend: &B) -> Result<Moved, Error> {
-        let last = &self.final_pass.last;
+    fn run<B: Backend>(self, backend: &B) -> Result<MovedSubject, Error> {
+        let last = self.final_pass;
         let (grid, Contribution { affine, warp, .. }) = (&last.shape.grid, self.subject.contribution.as_ref());
         let shape = upload_field(backend, &last.shape).map_err(RegisterError::Device)?;
         let old = warp.as_ref().map_or_else(|| backend.field(grid.shape), |warp| upload_field(backend, warp));
@@ -106,6 +106,6 @@ impl Computation for Moving<'_> {
             Ok::<_, antsreg_kernels::Error>((warp?, inverse_warp?, consistency, warped))
         };
         let (warp, inverse_warp, consistency, warped) = compute().map_err(RegisterError::Device)?;
-        Ok(Moved { affine, warp, inverse_warp, consistency, images: self.subject.images, warped })
+        Ok(MovedSubject { affine, warp, inverse_warp, consistency, images: self.subject.images, warped })
     }
 }

@@ -13,8 +13,7 @@ use crate::skulls::BrainChoice;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct TemplateOptions {
-    /// Largest number of passes of template building, within [`TemplateOptions::PASSES`]. Passes may be added to a
-    /// finished template.
+    /// Largest number of passes, within [`TemplateOptions::PASSES`]. Passes may be added to a finished template.
     pub passes: usize,
     /// Share of the mean warp by which one update moves the template towards the mean shape, within
     /// [`TemplateOptions::SHAPE_STEP`]. Each pass makes four such updates.
@@ -57,7 +56,7 @@ impl Default for TemplateOptions {
 }
 
 impl TemplateOptions {
-    /// Allowed numbers of passes of template building.
+    /// Allowed numbers of passes.
     pub const PASSES: RangeInclusive<usize> = 1..=1000;
     /// Allowed shares of the mean warp by which one update moves the template towards the mean shape.
     pub const SHAPE_STEP: RangeInclusive<f64> = 0.0..=1.0;
@@ -68,7 +67,7 @@ impl TemplateOptions {
     /// Allowed weights of a channel in the template's registrations.
     pub const WEIGHT: RangeInclusive<f64> = 1e-3..=1e3;
 
-    /// Checks that all options of template building are in range.
+    /// Checks that all options are in range.
     ///
     /// # Errors
     /// [`Error::Range`].

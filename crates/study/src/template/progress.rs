@@ -2,8 +2,7 @@
 
 use antsreg_pool::DeviceNote;
 
-use super::finish::FinishResults;
-use super::update::TemplateResults;
+use super::results::{FinishResults, TemplateResults};
 use crate::skulls::ExtractedRecord;
 
 /// Observer of the building of a template. Methods are called from one thread at a time.
@@ -14,22 +13,22 @@ pub trait TemplateProgress {
     fn brain(&mut self, subject: &str, brain: &ExtractedRecord);
     /// A subject has been registered and resampled on the template's grid.
     fn registered(&mut self, registered: &Registered);
-    /// A pass of template building was done by an earlier run.
+    /// A pass was done by an earlier run.
     fn pass_done_before(&mut self, pass: usize);
-    /// A pass of template building is done; `seconds` is its duration.
+    /// A pass is done; `seconds` is its duration.
     fn pass_done(&mut self, results: &TemplateResults, seconds: f64);
     /// The template is finished.
     fn finished(&mut self, results: &FinishResults);
 }
 
-/// A subject that was registered in a pass of template building.
+/// A subject that was registered in a pass.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Registered<'a> {
-    /// Number of the pass of template building.
+    /// Number of the pass.
     pub pass: usize,
-    /// Number of subjects that this pass of template building has registered so far, the current subject included.
+    /// Number of subjects that this pass has registered so far, the current subject included.
     pub done: usize,
-    /// Number of subjects in this pass of template building.
+    /// Number of subjects in this pass.
     pub all: usize,
     /// The subject's name.
     pub subject: &'a str,

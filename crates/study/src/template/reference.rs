@@ -1,4 +1,4 @@
-//! The template to which a pass of template building registers the subjects, with its mask and centre.
+//! The template to which a pass registers the subjects, with its mask and centre.
 
 use std::sync::Arc;
 
@@ -6,11 +6,11 @@ use antsreg_cohort::template::{brighter, foreground_in, sparse};
 use antsreg_core::Volume;
 use nalgebra::Point3;
 
-/// The template to which a pass of template building registers the subjects.
+/// The template to which a pass registers the subjects.
 pub struct Reference {
     /// The template's image of each channel, on one grid.
     pub images: Vec<Arc<Volume>>,
-    /// Mask of the template: 1 in the foreground (the head or brain) of the first channel, else 0.
+    /// Mask of the template: 1 in the foreground of the first channel, else 0.
     pub mask: Volume,
     /// The mask reduced to every second voxel along each axis. The affine part of a subject's transform is fitted at
     /// these voxels.

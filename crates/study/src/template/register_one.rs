@@ -12,30 +12,17 @@ use antsreg_register::resample::download_field;
 use antsreg_register::{
     Continuation, Description, Error as RegisterError, Interpolation, OnDevice, StageOutcome, WarpsOnDevice,
 };
-use serde::{Deserialize, Serialize};
 
+use super::channels::Channels;
 use super::content::{Content, write_all};
 use super::contribution::Contribution;
 use super::manifest::Manifest;
-use super::plan::Channels;
 use super::reference::Reference;
 use super::registrations;
 use super::resampled::{Resampled, Resampling};
+use super::results::RegistrationResults;
 use super::session::Session;
 use crate::Error;
-
-/// Results of the registration of a subject to the template: cost, energies, correlation and mean intensity.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct RegistrationResults {
-    /// Cost of the affine stage.
-    pub affine_cost: f64,
-    /// Energy at the end of each level of the deformable stage.
-    pub energies: Vec<f64>,
-    /// Pearson correlation with the template in the first channel, over the template's foreground.
-    pub correlation: Option<f64>,
-    /// Mean intensity of the voxels above 0 in the first channel.
-    pub mean_intensity: f64,
-}
 
 /// The part of a subject's registration that a device computed: transforms, resampled images and statistics.
 pub struct Computed {
@@ -49,7 +36,7 @@ pub struct Computed {
 
 /// A registered subject on the template's grid. The file of the affine has been written, the subject's other files have
 /// not.
-pub struct Brought {
+pub struct RegisteredSubject {
     /// The subject's transforms and resampled images, for the average.
     pub contribution: Arc<Contribution>,
     /// Results of the registration: cost, energies, correlation and mean intensity.
@@ -70,12 +57,12 @@ pub fn compute(
     images: &Channels,
 ) -> Result<Computed, Error> {
     outputs::make_folder(&session.layout.registrations(pass))?;
-    let bringing = Bringing {
+    let bringing = ResampleSubject {
         reference,
         images,
         place: session.layout.registration(pass, &session.subject(subject).name).affine,
-        // The average of the affine pass of template building is compared with the templates of other programs, so the
-        // affine pass interpolates as these programs do.
+        // The average of the affine pass is compared with the templates of other programs, so the affine pass
+        // interpolates as these programs do.
         interpolation: match session.is_affine(pass) {
             true => Interpolation::Linear,
             false => session.plan.options.interpolation,
@@ -87,7 +74,7 @@ pub fn compute(
 
 /// The work that follows a registration while the warp is still in the memory of the GPU or CPU that computed it:
 /// writes the affine transform to a file and resamples the images.
-struct Bringing<'a> {
+struct ResampleSubject<'a> {
     reference: &'a Reference,
     images: &'a Channels,
     /// Path of the file of the affine.
@@ -96,14 +83,14 @@ struct Bringing<'a> {
     device: String,
 }
 
-impl Bringing<'_> {
+impl ResampleSubject<'_> {
     fn resampling(&self) -> Resampling<'_> {
         let images = self.images.iter().map(Arc::as_ref).collect();
         Resampling { images, grid: &self.reference.images[0].grid, interpolation: self.interpolation }
     }
 }
 
-impl DeviceBytes for Bringing<'_> {
+impl DeviceBytes for ResampleSubject<'_> {
     fn device_bytes(&self) -> u64 {
         /// Largest number of displacement fields on the device at a time: the warp, the field that is added to it when
         /// the affine changes, and one field for the copy to main memory.
@@ -113,7 +100,7 @@ impl DeviceBytes for Bringing<'_> {
     }
 }
 
-impl Continuation for Bringing<'_> {
+impl Continuation for ResampleSubject<'_> {
     type Output = Computed;
     type Error = Error;
 
@@ -152,7 +139,7 @@ impl Continuation for Bringing<'_> {
 ///
 /// # Errors
 /// Images on different grids.
-pub fn judge(reference: &Reference, computed: Computed) -> Result<Brought, Error> {
+pub fn measure(reference: &Reference, computed: Computed) -> Result<RegisteredSubject, Error> {
     let Computed { affine, warp, warped, affine_cost, energies, device } = computed;
     let (warped, brightness) = Resampled::brightness(warped);
     let results = RegistrationResults {
@@ -162,11 +149,10 @@ pub fn judge(reference: &Reference, computed: Computed) -> Result<Brought, Error
         mean_intensity: brightness[0].mean,
     };
     let contribution = Contribution { affine, warp, warped, brightness };
-    Ok(Brought { contribution: Arc::new(contribution), results, device })
+    Ok(RegisteredSubject { contribution: Arc::new(contribution), results, device })
 }
 
-/// Writes the files of a registration. Returns the function that writes the manifest, the list of all input and output
-/// files.
+/// Writes the files of a registration. Returns the function that writes the manifest.
 ///
 /// # Errors
 /// A file that cannot be written.
@@ -174,9 +160,9 @@ pub fn write<'a>(
     session: &'a Session,
     pass: usize,
     subject: usize,
-    brought: &Brought,
+    brought: &RegisteredSubject,
 ) -> Result<impl FnOnce() -> Result<Manifest, Error> + Send + use<'a>, Error> {
-    let Brought { contribution, results, device } = brought;
+    let RegisteredSubject { contribution, results, device } = brought;
     let files = session.layout.registration(pass, &session.subject(subject).name);
     let mut outputs: Vec<(&Path, Content)> = vec![(&files.affine, Content::Written)];
     outputs.extend(contribution.warp.as_ref().map(|warp| (files.warp.as_path(), Content::Warp(warp))));

@@ -1,5 +1,4 @@
-//! The registrations of a pass of template building: their options, their fixed images (the template), and the GPU
-//! memory that they need.
+//! The registrations of a pass: their options, their fixed images (the template), and the GPU memory that they need.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,13 +6,13 @@ use std::sync::Arc;
 use antsreg_pool::{DeviceNote, Devices, Target};
 use antsreg_register::{DeviceChoice, Grids, Options, Recipe, Side, Stage};
 
-use super::plan::Channels;
+use super::channels::Channels;
 use super::reference::Reference;
 use super::session::Session;
 use crate::Error;
 use crate::subjects::largest_grid;
 
-/// The options of the registrations of a pass of template building. The affine pass has only the linear stage.
+/// The options of the registrations of a pass. The affine pass has only the linear stage.
 ///
 /// # Errors
 /// Options that do not fit the template, or are out of range.
@@ -45,7 +44,7 @@ pub fn side(session: &Session, pass: usize, images: &Channels) -> Side {
 }
 
 /// Free memory that a GPU needs for the registrations, bytes. With the device `auto`, GPUs with less free memory are
-/// left out. Registrations need more memory than all other steps of template building.
+/// left out. Registrations need more memory than all other steps.
 ///
 /// # Errors
 /// The errors of [`options`].

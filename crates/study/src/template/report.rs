@@ -1,18 +1,17 @@
 //! The report of a template: an HTML page, and a table of the statistics of every pass.
 
 use antsreg_core::io::outputs::write_file;
-use antsreg_report::{Facts, GroupPage, Measure, Member, Section, Worse, group_page};
+use antsreg_report::{Chart, Curve, Curves, Facts, GroupPage, Measure, Member, Section, Worse, curves, group_page};
 use rayon::prelude::*;
 
-use super::chart;
 use super::manifest::results_of;
-use super::pictures::Drawn;
+use super::pictures::PictureOf;
+use super::results::TemplateResults;
 use super::session::Session;
-use super::update::TemplateResults;
 use crate::Error;
 use crate::skulls::ExtractedRecord;
 
-/// Reads the statistics of every pass of template building up to the pass `last`.
+/// Reads the statistics of every pass up to the pass `last`.
 ///
 /// # Errors
 /// A pass that has not been done.
@@ -44,7 +43,7 @@ pub fn write(
     let templates: Vec<(String, Option<usize>)> =
         std::iter::once(("Before all passes".to_owned(), None)).chain(passes.iter().map(of_pass)).collect();
     let picture = |(title, pass): (String, Option<usize>)| -> Result<[String; 3], Error> {
-        Ok([title, String::new(), session.picture(Drawn::Template(pass))?])
+        Ok([title, String::new(), session.picture(PictureOf::Template(pass))?])
     };
     let mut templates: Vec<[String; 3]> = templates.into_par_iter().map(picture).collect::<Result<_, Error>>()?;
     templates.push([
@@ -65,7 +64,7 @@ pub fn write(
         measures: &MEASURES.map(measure),
         members: subjects,
         shared: &templates,
-        charts: &chart::charts(passes)?,
+        charts: &charts(passes)?,
     };
     write_file(&session.layout.report(), group_page(&page)?.html.as_bytes())?;
     let path = session.layout.convergence();
@@ -126,7 +125,48 @@ fn facts(session: &Session, passes: &[TemplateResults], subjects: usize, mean: f
     })
 }
 
-/// The measures of every pass of template building as CSV.
+/// Draws charts of three measures over the passes: movement of the template, length of the mean warp, and sharpness.
+///
+/// # Errors
+/// A chart that cannot be drawn.
+fn charts(passes: &[TemplateResults]) -> Result<Vec<Chart>, antsreg_report::Error> {
+    let curve = |name: &str, value: fn(&TemplateResults) -> f64| Curve {
+        name: name.into(),
+        points: passes.iter().map(|pass| (pass.pass as f64, value(pass))).collect(),
+        marks: true,
+    };
+    let moved =
+        [curve("template moved by", |pass| pass.moved_mean_voxels), curve("mean warp", |pass| pass.mean_warp_voxels)];
+    let sharp = [curve("sharpness", |pass| pass.sharpness_per_mm)];
+    let chart = |title: &str,
+                 y: &str,
+                 from_zero: bool,
+                 shown: &[Curve],
+                 note: &str|
+     -> Result<Chart, antsreg_report::Error> {
+        let svg = curves(&Curves { x: "pass", y, from_zero, curves: shown })?;
+        Ok(Chart { title: title.into(), svg, note: note.into() })
+    };
+    Ok(vec![
+        chart(
+            "Course",
+            "voxels",
+            true,
+            &moved,
+            "Length of the mean warp and movement of the template, mean over the foreground. Both fall to 0 as \
+             the template converges.",
+        )?,
+        chart(
+            "Sharpness",
+            "1 / mm",
+            false,
+            &sharp,
+            "Mean gradient magnitude divided by mean intensity, in the foreground.",
+        )?,
+    ])
+}
+
+/// The measures of every pass as CSV.
 fn table(passes: &[TemplateResults]) -> Result<Vec<u8>, csv::Error> {
     let mut table = csv::WriterBuilder::new().has_headers(false).from_writer(Vec::new());
     table.write_record([

@@ -2,10 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use antsreg_register::Recipe;
+use antsreg_register::{Model, Recipe};
 
-use super::options::TemplateOptions;
-use super::plan;
+use super::Error as TemplateError;
+use super::layout::Layout;
+use super::options::{TemplateOptions, check_range};
 use crate::Error;
 use crate::pair::Format;
 use crate::subjects::Listing;
@@ -53,8 +54,31 @@ impl Request {
     /// # Errors
     /// Options out of range; names of subjects or channels that cannot be used in file names.
     pub fn subjects(&self) -> Result<Vec<&str>, Error> {
-        plan::check(self)?;
+        self.check()?;
         Ok(self.listing.subjects.iter().map(|subject| subject.name.as_str()).collect())
+    }
+
+    /// Checks options and names before any file is read.
+    ///
+    /// # Errors
+    /// Options out of range; names of subjects or channels that cannot be used in file names.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        let Request { listing: Listing { subjects, channels }, recipe, options, weights, .. } = self;
+        options.check()?;
+        if recipe.model != Model::Syn {
+            return Err(TemplateError::Model { found: recipe.model }.into());
+        }
+        if !weights.is_empty() && weights.len() != channels.len() {
+            let (expected, found) = (channels.len(), weights.len());
+            return Err(TemplateError::Count { what: "weights, one for each channel", expected, found }.into());
+        }
+        for weight in weights {
+            check_range("the weight of a channel", &TemplateOptions::WEIGHT, *weight)?;
+        }
+        let names = || subjects.iter().map(|subject| subject.name.as_str());
+        names().chain(channels.iter().map(String::as_str)).try_for_each(check_name)?;
+        Layout::new(&self.folder, channels).check_names(names(), self.format.extension())?;
+        Ok(())
     }
 
     /// Paths of all input files.
@@ -65,5 +89,27 @@ impl Request {
         };
         let subjects = self.listing.subjects.iter().flat_map(|subject| subject.images.iter().chain(&subject.labels));
         subjects.chain(&self.tables).chain(start).map(PathBuf::as_path)
+    }
+}
+
+/// Checks that a name is allowed in file names and in rules of workflow engines.
+fn check_name(name: &str) -> Result<(), TemplateError> {
+    let plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
+    match name.starts_with(char::is_alphanumeric) && name.chars().all(plain) {
+        true => Ok(()),
+        false => Err(TemplateError::BadName { name: name.into() }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_must_do_for_files_and_rules() {
+        assert!(check_name("sub-01_ses-1").is_ok());
+        for name in ["", "-a", "../a", "a b", ".a"] {
+            assert!(check_name(name).is_err(), "{name}");
+        }
     }
 }

@@ -7,19 +7,21 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use antsreg_core::io::nifti;
 use antsreg_core::{Grid, Volume};
 
+use super::channels::{Channels, masked, read_channels};
 use super::digest::FileRecord;
 use super::layout::Layout;
 use super::manifest::{Manifest, Stage, results_of};
-use super::pictures::Pictures;
-use super::plan::{Channels, Plan, PlannedSubject, SubjectImages, read_channels};
+use super::pictures::{PictureOf, Pictures};
+use super::plan::{Plan, PlannedSubject};
+use super::planning::SubjectImages;
 use super::reference::Reference;
+use super::results::TemplateResults;
 use super::step::Step;
-use super::update::TemplateResults;
-use super::{Error as TemplateError, brains, verify};
+use super::{Error as TemplateError, verify};
 use crate::Error;
 
 /// Largest number of voxels of subjects' images that are kept in memory. Images beyond this number are read again in
-/// every pass of template building.
+/// every pass.
 pub const KEPT_VOXELS: usize = 1 << 30;
 
 /// The state of a template that is being built.
@@ -38,14 +40,13 @@ pub struct Session {
     /// Brain masks that this run has extracted, for subjects whose brain is registered instead of the head.
     masks: Vec<OnceLock<Arc<Volume>>>,
     kept_voxels: Mutex<usize>,
-    /// The manifest (list of files and results) of each step of template building that was found to be done, with
-    /// unchanged files.
+    /// The manifest of each step that was found to be done, with unchanged files.
     done: Mutex<BTreeMap<Step, Arc<Manifest>>>,
     grid: OnceLock<Grid>,
 }
 
 impl Session {
-    /// Opens a template whose folder contains its plan (the file `atlas.json` with subjects and options).
+    /// Opens a template whose folder contains its plan.
     ///
     /// # Errors
     /// The errors of [`Plan::read`].
@@ -126,10 +127,10 @@ impl Session {
         let mut images = self.whole_images(subject)?;
         if self.subject(subject).brain {
             images = match self.masks[subject].get() {
-                Some(mask) => brains::masked(images, mask),
+                Some(mask) => masked(images, mask),
                 None => {
                     self.template(None)?;
-                    brains::masked(images, &nifti::read_volume(&self.layout.brain(&self.subject(subject).name))?)
+                    masked(images, &nifti::read_volume(&self.layout.brain(&self.subject(subject).name))?)
                 }
             };
         }
@@ -144,9 +145,18 @@ impl Session {
         read_channels(&paths, self.plan.options.bias)
     }
 
-    /// Checks that input files of the template have not changed since its plan (file of subjects and options) was made.
+    /// Checks that input files of the template have not changed since its plan was made.
     pub(super) fn check_inputs(&self, files: &[FileRecord]) -> Result<(), TemplateError> {
         if self.planned_before { verify::check_inputs(files) } else { Ok(()) }
+    }
+
+    /// Returns the picture of a template or subject for the HTML report.
+    pub(super) fn picture(&self, shown: PictureOf) -> Result<String, Error> {
+        let mut images = match shown {
+            PictureOf::Template(pass) => self.layout.template(pass).images,
+            PictureOf::Subject(subject) => self.layout.subject(&self.subject(subject).name, self.extension()).warped,
+        };
+        self.pictures.get(shown, &images.swap_remove(0))
     }
 
     /// File name extension of the final images and warps, such as `nii.gz`.
@@ -154,30 +164,30 @@ impl Session {
         self.plan.image_format.extension()
     }
 
-    /// Number of the pass of template building before `pass`; `None` for the first pass.
+    /// Number of the pass before `pass`; `None` for the first pass.
     pub(super) fn before(&self, pass: usize) -> Option<usize> {
         (pass > self.plan.first_pass).then(|| pass - 1)
     }
 
-    /// Checks that the template's plan (file of subjects, options and passes) contains this pass of template building.
+    /// Checks that the template's plan contains this pass.
     pub(super) fn check_pass(&self, pass: usize) -> Result<(), TemplateError> {
         let (first, last) = (self.plan.first_pass, self.plan.last_pass);
         if (first..=last).contains(&pass) { Ok(()) } else { Err(TemplateError::NoPass { pass, first, last }) }
     }
 
-    /// Whether the pass of template building registers by affine transforms only.
+    /// Whether the pass registers by affine transforms only.
     pub(super) fn is_affine(&self, pass: usize) -> bool {
         pass == 0
     }
 
-    /// Describes one step of building this template: `step`, and the records (path, length, SHA-256 digest) of the
-    /// files `inputs` that the step reads. The step is not run.
+    /// Describes one step of building this template: `step`, and the records of the files `inputs` that the step
+    /// reads. The step is not run.
     pub(super) fn stage(&self, step: Step, inputs: Vec<FileRecord>) -> Stage<'_> {
         Stage::new(&self.layout, &self.plan.digest, step, inputs)
     }
 
-    /// Reads the manifest (list of files and results) of a step of template building; an error if the step has not been
-    /// done. After the first call the manifest stays in memory.
+    /// Reads the manifest of a step; an error if the step has not been done. After the first call the manifest stays
+    /// in memory.
     fn required<'a>(
         &'a self,
         step: Step,
@@ -191,12 +201,12 @@ impl Session {
         Ok(manifest)
     }
 
-    /// The step of template building that makes the first template.
+    /// The step that makes the first template.
     pub(super) fn start_stage(&self) -> Stage<'_> {
         self.stage(Step::Start, Vec::new())
     }
 
-    /// The step of template building that registers a subject in a pass.
+    /// The step that registers a subject in a pass.
     pub(super) fn register_stage(&self, pass: usize, subject: usize) -> Result<Stage<'_>, Error> {
         let template = self.template(self.before(pass))?;
         let subject = self.subject(subject);
@@ -208,14 +218,12 @@ impl Session {
         Ok(self.stage(Step::Register { pass, subject: subject.name.clone() }, inputs))
     }
 
-    /// The manifest (list of files and results) of a subject's registration in a pass of template building; an error if
-    /// the registration has not been done.
+    /// The manifest of a subject's registration in a pass; an error if the registration has not been done.
     pub(super) fn registered(&self, pass: usize, subject: usize) -> Result<Manifest, Error> {
         self.register_stage(pass, subject)?.require()
     }
 
-    /// The step of template building that averages the subjects of a pass; an error if a registration of the pass has
-    /// not been done.
+    /// The step that averages the subjects of a pass; an error if a registration of the pass has not been done.
     pub(super) fn average_stage(&self, pass: usize) -> Result<Stage<'_>, Error> {
         let mut inputs = Vec::new();
         for &subject in &self.included {
@@ -224,21 +232,18 @@ impl Session {
         Ok(self.stage(Step::Average { pass }, inputs))
     }
 
-    /// The manifest (list of files and results) of the step that averages the subjects in a pass of template building;
-    /// an error if the average has not been made.
+    /// The manifest of the step that averages the subjects in a pass; an error if the average has not been made.
     pub(super) fn averaged(&self, pass: usize) -> Result<Arc<Manifest>, Error> {
         self.required(Step::Average { pass }, || self.average_stage(pass))
     }
 
-    /// The step of template building that makes the template of a pass; an error if the average of the pass has not
-    /// been made.
+    /// The step that makes the template of a pass; an error if the average of the pass has not been made.
     pub(super) fn update_stage(&self, pass: usize) -> Result<Stage<'_>, Error> {
         let inputs = self.averaged(pass)?.outputs.clone();
         Ok(self.stage(Step::Update { pass }, inputs))
     }
 
-    /// The manifest (list of files and results) of the template of a pass of template building, or of the first
-    /// template; an error if this template has not been made.
+    /// The manifest of the template of a pass, or of the first template; an error if this template has not been made.
     pub(super) fn template(&self, pass: Option<usize>) -> Result<Arc<Manifest>, Error> {
         match pass {
             None => self.required(Step::Start, || Ok(self.start_stage())),
@@ -286,7 +291,7 @@ impl Session {
         Ok(results.converged.then_some(before))
     }
 
-    /// Number of the last pass of template building that was needed; an error if this pass has not been done.
+    /// Number of the last pass that was needed; an error if this pass has not been done.
     pub(super) fn final_pass(&self) -> Result<usize, Error> {
         for pass in self.plan.first_pass..=self.plan.last_pass {
             if let Some(after) = self.converged_before(pass)? {
@@ -298,7 +303,7 @@ impl Session {
     }
 }
 
-/// Records (path, length, SHA-256 digest) of the images among the files of a template.
+/// Records of the images among the files of a template.
 fn images_of(template: &Manifest) -> Vec<FileRecord> {
     let is_image =
         |file: &&FileRecord| file.path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("template"));

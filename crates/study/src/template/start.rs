@@ -1,4 +1,4 @@
-//! The template before the first pass of template building: a subject, an average, or given images.
+//! The template before the first pass: a subject, an average, or given images.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,10 +10,11 @@ use antsreg_kernels::apply;
 
 use super::Error as TemplateError;
 use super::brains::{self, Brains};
+use super::channels::{Channels, read_channels};
 use super::content::{Content, write_all};
 use super::manifest::Manifest;
-use super::pictures::Drawn;
-use super::plan::{Channels, StartFrom, read_channels};
+use super::pictures::PictureOf;
+use super::plan::StartFrom;
 use super::progress::TemplateProgress;
 use super::reference::Reference;
 use super::session::Session;
@@ -21,7 +22,7 @@ use crate::skulls::ExtractedRecord;
 use crate::{Error, memory};
 
 /// The first template, not yet written.
-pub struct First {
+pub struct FirstTemplate {
     /// The extracted brains: name of the subject, brain mask, and results of the extraction. The mask is `None` for the
     /// initial template, because no later step reads the images of this template again.
     brains: Vec<(String, Option<LabelVolume>, ExtractedRecord)>,
@@ -40,7 +41,7 @@ pub fn make(
     session: &Session,
     heads: Vec<(usize, Channels)>,
     progress: &mut dyn TemplateProgress,
-) -> Result<Option<First>, Error> {
+) -> Result<Option<FirstTemplate>, Error> {
     if session.start_stage().done()?.is_some() {
         return Ok(None);
     }
@@ -77,7 +78,7 @@ pub fn make(
     let grid = images[0].grid.clone();
     let stored = session.set_grid(nifti::stored_grid(&session.layout.template(None).images[0], &grid)?);
     images.iter_mut().for_each(|image| image.grid = stored.clone());
-    Ok(Some(First { reference: Arc::new(Reference::new(images)), grid, brains: found }))
+    Ok(Some(FirstTemplate { reference: Arc::new(Reference::new(images)), grid, brains: found }))
 }
 
 /// Checks that there is enough memory for the template before memory is allocated: a wide margin around an image with
@@ -105,14 +106,13 @@ fn check_size_within(grid: &Grid, channels: usize, available: Option<u64>) -> Re
     }
 }
 
-/// Writes the files of the first template. Returns the function that writes the manifest, the list of all input and
-/// output files.
+/// Writes the files of the first template. Returns the function that writes the manifest.
 ///
 /// # Errors
 /// A file that cannot be written.
 pub fn write<'a>(
     session: &'a Session,
-    first: &First,
+    first: &FirstTemplate,
 ) -> Result<impl FnOnce() -> Result<Manifest, Error> + Send + use<'a>, Error> {
     outputs::make_folder(&session.layout.start())?;
     let files = session.layout.template(None);
@@ -123,7 +123,7 @@ pub fn write<'a>(
     let masks = first.brains.iter().filter_map(|(name, mask, _)| Some((session.layout.brain(name), mask.as_ref()?)));
     let masks: Vec<(PathBuf, &LabelVolume)> = masks.collect();
     outputs.extend(masks.iter().map(|(path, mask)| (path.as_path(), Content::Labels(mask))));
-    session.draw(Drawn::Template(None), &images[0])?;
+    session.pictures.draw(PictureOf::Template(None), &images[0])?;
     let written = write_all(&session.layout, &outputs)?;
     let brains = first.brains.iter().map(|(name, _, brain)| (name.clone(), brain.clone())).collect();
     let found = session.has_brains().then_some(Brains { brains });

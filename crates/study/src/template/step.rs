@@ -9,19 +9,19 @@ pub enum Step {
     Start,
     /// Registers a subject to the template of the previous pass.
     Register {
-        /// Number of the pass of template building, counted from 1.
+        /// Number of the pass, counted from 1.
         pass: usize,
         /// The subject's name.
         subject: String,
     },
-    /// Averages the subjects of a pass of template building.
+    /// Averages the subjects of a pass.
     Average {
-        /// Number of the pass of template building, counted from 1.
+        /// Number of the pass, counted from 1.
         pass: usize,
     },
     /// Moves the average of a pass to the mean shape, which gives the template of this pass.
     Update {
-        /// Number of the pass of template building, counted from 1.
+        /// Number of the pass, counted from 1.
         pass: usize,
     },
     /// Writes a subject's transforms to the final template, and the subject's images on the template's grid.
@@ -38,7 +38,7 @@ pub enum Step {
     },
 }
 
-/// Writes the name of the step of template building, as stored in the step's manifest (list of its files).
+/// Writes the name of the step, as stored in the step's manifest.
 impl Display for Step {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match self {

@@ -1,4 +1,4 @@
-//! The template that results from a pass of template building: the average of the pass, moved to the mean shape.
+//! The template that results from a pass: the average of the pass, moved to the mean shape.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -10,66 +10,46 @@ use antsreg_kernels::Backend;
 use antsreg_pool::{DeviceBytes, Worker};
 use antsreg_register::resample::download_field;
 use antsreg_register::{Computation, Error as RegisterError, Interpolation};
-use serde::{Deserialize, Serialize};
 
 use super::Error as TemplateError;
 use super::average::Averaged;
 use super::content::{Content, write_all};
 use super::manifest::Manifest;
-use super::pictures::Drawn;
+use super::pictures::PictureOf;
 use super::reference::Reference;
 use super::resampled::{Resampled, Resampling};
+use super::results::TemplateResults;
 use super::session::Session;
 use crate::Error;
 
 /// Number of steps towards the mean shape in each pass, as in ANTs.
 const TIMES: usize = 4;
 
-/// Statistics of the template that results from a pass of template building.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct TemplateResults {
-    /// Number of the pass of template building.
-    pub pass: usize,
-    /// Mean movement of the template since the previous pass, over the foreground, voxels.
-    pub moved_mean_voxels: f64,
-    /// Largest movement of the template since the previous pass, over the foreground, voxels.
-    pub moved_largest_voxels: f64,
-    /// Length of the mean warp, mean over the foreground, voxels: 0 for a template without bias.
-    pub mean_warp_voxels: f64,
-    /// Pearson's correlation with the template of the previous pass, in the foreground.
-    pub correlation_with_before: Option<f64>,
-    /// Mean gradient magnitude divided by mean intensity, in the foreground; per mm.
-    pub sharpness_per_mm: f64,
-    /// Whether the template moved so little that no further pass of template building is needed.
-    pub converged: bool,
-}
-
-/// The updated template of a pass of template building, whose files have not been written yet.
-pub struct Updated {
+/// The updated template of a pass, whose files have not been written yet.
+pub struct UpdatedTemplate {
     /// The template.
     pub reference: Arc<Reference>,
-    /// Displacements of the shape update (which moves the average to the mean shape), from points of the new template
-    /// to points of the average.
+    /// Displacements of the shape update, from points of the new template to points of the average.
     pub shape: DisplacementField,
     /// Figures.
     pub results: TemplateResults,
 }
 
 /// The part of a template update that a device computes.
-struct Shaping<'a> {
+struct UpdateTask<'a> {
     averaged: &'a Averaged,
     step: ShapeStep,
     interpolation: Interpolation,
 }
 
-impl Shaping<'_> {
+impl UpdateTask<'_> {
     fn resampling(&self) -> Resampling<'_> {
         let images = &self.averaged.images;
         Resampling { images: images.iter().collect(), grid: &images[0].grid, interpolation: self.interpolation }
     }
 }
 
-impl DeviceBytes for Shaping<'_> {
+impl DeviceBytes for UpdateTask<'_> {
     fn device_bytes(&self) -> u64 {
         /// Largest number of displacement fields on the device at a time: the mean warp, the shape update before and
         /// after a step, and one field for the copy to main memory.
@@ -79,7 +59,7 @@ impl DeviceBytes for Shaping<'_> {
     }
 }
 
-impl Computation for Shaping<'_> {
+impl Computation for UpdateTask<'_> {
     /// The shape update (displacements from points of the new template to points of the average, RAS mm), and the
     /// images of the average resampled through the shape update.
     type Output = (DisplacementField, Vec<Resampled>);
@@ -95,8 +75,7 @@ impl Computation for Shaping<'_> {
     }
 }
 
-/// Makes the template of a pass of template building. `last` is the shape update of the previous pass, if there was
-/// one.
+/// Makes the template of a pass. `last` is the shape update of the previous pass, if there was one.
 ///
 /// Registrations have a bias that is the same for all subjects and in all passes. This bias displaces the average, and
 /// the shape update removes the displacement. So the movement of the template is the difference between the new and the
@@ -111,10 +90,10 @@ pub fn compute(
     averaged: &Averaged,
     before: &Reference,
     last: Option<&DisplacementField>,
-) -> Result<Updated, Error> {
+) -> Result<UpdatedTemplate, Error> {
     let options = &session.plan.options;
     let step = ShapeStep { gradient: options.shape_step, times: TIMES };
-    let (shape, images) = worker.run(Shaping { averaged, step, interpolation: options.interpolation })?;
+    let (shape, images) = worker.run(UpdateTask { averaged, step, interpolation: options.interpolation })?;
     let reference = match images.first().filter(|_| !options.sharpen).map(|first| first.foreground) {
         Some(foreground) => {
             Reference::with(images.into_iter().map(|resampled| resampled.image).collect(), foreground)
@@ -139,18 +118,17 @@ pub fn compute(
         // movement in later passes.
         converged: !session.is_affine(pass) && moved.mean_voxels < options.stop_below_voxels,
     };
-    Ok(Updated { reference: Arc::new(reference), shape, results })
+    Ok(UpdatedTemplate { reference: Arc::new(reference), shape, results })
 }
 
-/// Writes the files of a template. Returns the function that writes the manifest, the list of all input and output
-/// files.
+/// Writes the files of a template. Returns the function that writes the manifest.
 ///
 /// # Errors
 /// A file that cannot be written.
 pub fn write<'a>(
     session: &'a Session,
     pass: usize,
-    updated: &Updated,
+    updated: &UpdatedTemplate,
 ) -> Result<impl FnOnce() -> Result<Manifest, Error> + Send + use<'a>, Error> {
     let files = session.layout.template(Some(pass));
     let mut outputs: Vec<(&Path, Content)> = Vec::new();
@@ -158,7 +136,7 @@ pub fn write<'a>(
         outputs.push((path, Content::Image(image)));
     }
     outputs.push((&files.shape, Content::Warp(&updated.shape)));
-    session.draw(Drawn::Template(Some(pass)), &updated.reference.images[0])?;
+    session.pictures.draw(PictureOf::Template(Some(pass)), &updated.reference.images[0])?;
     let (written, results) = (write_all(&session.layout, &outputs)?, updated.results.clone());
     Ok(move || session.update_stage(pass)?.finish(None, written, results))
 }

@@ -1,5 +1,4 @@
-//! Checks whether the files of a manifest (the list of the files that a step of template building read and wrote) are
-//! unchanged.
+//! Checks whether the files of a manifest are unchanged.
 //!
 //! A manifest contains the digest of each file. Reading all files whenever a step looks for its inputs would take
 //! longer than the steps. So the identity of each file (size, time of change, inode) is stored beside the manifest.
@@ -13,7 +12,7 @@ use super::digest::FileRecord;
 use super::layout::Layout;
 use crate::{Error, FileIdentity};
 
-/// Whether all files that a manifest (list of the files of a step) records exist and have the recorded digests.
+/// Whether all files that a manifest records exist and have the recorded digests.
 ///
 /// # Errors
 /// An existing file that cannot be read.
@@ -37,8 +36,7 @@ pub fn are_unchanged(layout: &Layout, manifest: &Path, records: &[FileRecord]) -
     Ok(true)
 }
 
-/// Stores the identities (size, time, inode) of files that are known to have the digests in the manifest (list of the
-/// files of a step).
+/// Stores the identities (size, time, inode) of files that are known to have the digests in the manifest.
 pub fn remember(layout: &Layout, manifest: &Path, records: &[FileRecord]) {
     let paths: Vec<_> = records.iter().map(|record| layout.root().join(&record.path)).collect();
     let place = layout.identities(manifest);

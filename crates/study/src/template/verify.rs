@@ -1,5 +1,4 @@
-//! Compares the files of a template with the lengths and digests that its plan and manifests (lists of the files of
-//! each step) contain.
+//! Compares the files of a template with the lengths and digests that its plan and manifests contain.
 
 use std::path::{Path, PathBuf};
 
@@ -11,7 +10,7 @@ use super::{Error as TemplateError, folder};
 use crate::Error;
 
 /// Compares the size and digest of every file of a template, including inputs, with those in the plan and in the
-/// manifests (lists of the files of each step). Returns the number of files.
+/// manifests. Returns the number of files.
 ///
 /// # Errors
 /// [`TemplateError::Unlike`]; a plan or manifest that cannot be read.
@@ -29,7 +28,7 @@ pub fn verify(root: &Path) -> Result<usize, Error> {
     Ok(files.len())
 }
 
-/// Checks that the input files of a template have not changed since its plan (file of subjects and options) was made.
+/// Checks that the input files of a template have not changed since its plan was made.
 ///
 /// # Errors
 /// [`TemplateError::Unlike`].
@@ -48,7 +47,7 @@ fn check(files: &[(PathBuf, FileRecord)]) -> Result<(), TemplateError> {
     }
 }
 
-/// Paths of all manifests (lists of the files of each step) in the folder of a template and the folders below, sorted.
+/// Paths of all manifests in the folder of a template and the folders below, sorted.
 fn manifests(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];

@@ -1,5 +1,4 @@
-//! The registrations of a pass of template building and the average of their results, while files are written in the
-//! background.
+//! The registrations of a pass and the average of their results, while files are written in the background.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,21 +6,19 @@ use std::time::Instant;
 
 use antsreg_pool::{DeviceWorkers, Pause, StageThreads, Target, Worker, WriteQueue};
 
-use super::Kept;
 use crate::Error;
 use crate::template::Error as TemplateError;
-use crate::template::average::{self, Summed, correlation_of};
-use crate::template::contribution::Contribution;
+use crate::template::average::{self, AverageToWrite, correlation_of, outliers};
+use crate::template::channels::Channels;
+use crate::template::contribution::{Contribution, Contributions};
 use crate::template::manifest::Manifest;
-use crate::template::means::{Gathering, fit};
-use crate::template::outliers::outliers;
-use crate::template::plan::Channels;
+use crate::template::means::{RunningMeans, fit};
 use crate::template::progress::{Registered, TemplateProgress};
 use crate::template::reference::Reference;
-use crate::template::register_one::{self, Brought};
+use crate::template::register_one::{self, RegisteredSubject};
 use crate::template::session::Session;
 
-/// The inputs of a pass of template building that is being run.
+/// The inputs of a pass that is being run.
 pub struct Round<'a, 'b> {
     pub session: &'a Session,
     pub pass: usize,
@@ -29,60 +26,62 @@ pub struct Round<'a, 'b> {
     pub reference: &'b Reference,
     /// The template as the fixed side (one image for each channel) of the registrations.
     pub target: &'b Arc<Target>,
-    /// Whether an earlier run may have done part of the pass of template building.
+    /// Whether an earlier run may have done part of the pass.
     pub resumed: bool,
     pub queue: &'b WriteQueue<'a, Error>,
 }
 
 /// A subject that was registered by an earlier run.
-type Before = Box<(Manifest, Contribution)>;
+type EarlierRegistration = Box<(Manifest, Contribution)>;
 
-/// A subject whose files have been read for a pass of template building.
+/// A subject whose files have been read for a pass.
 enum Loaded {
     /// The images of a subject that is not registered yet.
     Images(Arc<Channels>),
     /// The registration of a subject by an earlier run.
-    Before(Before),
+    Before(EarlierRegistration),
 }
 
 /// A subject that has been registered and resampled on the template's grid.
 enum Found {
     /// A subject that this run has registered, and the seconds that the device took for the registration.
-    Now(Brought, f64),
+    Now(RegisteredSubject, f64),
     /// A subject that an earlier run has registered.
-    Before(Before),
+    Before(EarlierRegistration),
 }
 
 impl<'a, 'b> Round<'a, 'b> {
-    /// Registers all subjects and averages them. Also returns the contributions of the subjects (transforms and
-    /// resampled images), if they fit in memory. When nearly all subjects are done, writing of queued files is paused,
-    /// so that the CPU finishes the sums early and the devices need not wait for them.
+    /// Registers all subjects and averages them. Also returns the contributions of the subjects, if they fit in
+    /// memory. When nearly all subjects are done, writing of queued files is paused, so that the CPU finishes the
+    /// sums early and the devices need not wait for them.
     pub fn average(
         &self,
         workers: &mut DeviceWorkers,
         progress: &mut dyn TemplateProgress,
         pause: &mut Option<Pause<'b, 'a, Error>>,
-    ) -> Result<(Summed, Kept), Error> {
+    ) -> Result<(AverageToWrite, Option<Contributions>), Error> {
         let (session, pass) = (self.session, self.pass);
         let mut kept = fit(session.included.len(), self.reference, !session.is_affine(pass)).then(Vec::new);
         let mut correlations = Vec::new();
-        let gathering = || Gathering::new(average::averaging(session, pass), self.reference, kept.is_some());
+        let means_so_far = || RunningMeans::new(average::averaging(session, pass), self.reference, kept.is_some());
         // The affine pass leaves out outliers, which are known only when all subjects have been registered. So the
         // affine pass does not sum up subjects while others are being registered.
-        let mut gathering = (!session.is_affine(pass)).then(gathering);
+        let mut means_so_far = (!session.is_affine(pass)).then(means_so_far);
         let pause = kept.is_some().then_some(pause);
         self.register_all(workers, progress, pause, |contribution, correlation, is_near_end| {
             correlations.push(correlation.unwrap_or(-1.0));
             kept.iter_mut().for_each(|kept| kept.push(contribution.clone()));
-            gathering.iter_mut().try_for_each(|gathering| gathering.add(contribution.clone(), is_near_end))?;
+            means_so_far
+                .iter_mut()
+                .try_for_each(|means_so_far| means_so_far.add(contribution.clone(), is_near_end))?;
             Ok(())
         })?;
         let outliers = match session.is_affine(pass) {
             true => outliers(session, &correlations),
             false => Vec::new(),
         };
-        let summed = match (gathering, &kept) {
-            (Some(gathering), _) => Summed::of(session, pass, gathering.finish()?, &[])?,
+        let summed = match (means_so_far, &kept) {
+            (Some(means_so_far), _) => AverageToWrite::of(session, pass, means_so_far.finish()?, &[])?,
             (None, Some(kept)) => average::of_contributions(session, pass, self.reference, kept, &outliers)?,
             (None, None) => {
                 self.queue.settle()?;
@@ -92,9 +91,9 @@ impl<'a, 'b> Round<'a, 'b> {
         Ok((summed, kept))
     }
 
-    /// Registers the subjects that have not been registered yet. `next` is called for each subject, in the order of the
-    /// subjects. `next` receives the subject's contribution to the average (transforms and resampled images), the
-    /// subject's correlation with the template, and whether nearly all subjects are done.
+    /// Registers the subjects that have not been registered yet. `next` is called for each subject, in the order of
+    /// the subjects. `next` receives the subject's contribution to the average, the subject's correlation with the
+    /// template, and whether nearly all subjects are done.
     fn register_all(
         &self,
         workers: &mut DeviceWorkers,
@@ -120,7 +119,7 @@ impl<'a, 'b> Round<'a, 'b> {
         let bring = |(job, computed): (usize, Result<Result<_, _>, Error>)| {
             let brought = computed.and_then(|computed| match computed {
                 Err(found) => Ok(Found::Before(found)),
-                Ok((computed, seconds)) => Ok(Found::Now(register_one::judge(reference, computed)?, seconds)),
+                Ok((computed, seconds)) => Ok(Found::Now(register_one::measure(reference, computed)?, seconds)),
             });
             (job, brought)
         };
@@ -128,8 +127,8 @@ impl<'a, 'b> Round<'a, 'b> {
         let (mut waiting, mut following, mut done, mut failed) = (BTreeMap::new(), 0, 0, None);
         let mut take = |job: usize, found: Found| -> Result<(), Error> {
             done += 1;
-            // Near the end of a pass of template building, all subjects have been read. The devices soon have no
-            // registrations left, and then wait until the subjects have been averaged.
+            // Near the end of a pass, all subjects have been read. The devices soon have no registrations left, and
+            // then wait until the subjects have been averaged.
             let is_near_end = done + threads.readers > all;
             if let Some(pause) = pause.as_mut().filter(|_| is_near_end) {
                 pause.get_or_insert_with(|| queue.pause());

@@ -1,13 +1,13 @@
-//! Tests of the plan of a template (the file of subjects and options): making, writing, reading and comparing plans,
-//! and plans that are refused.
+//! Tests of the plan of a template: making, writing, reading and comparing plans, and plans that are refused.
 
-use antsreg_core::Grid;
 use antsreg_core::io::nifti;
+use antsreg_core::{Grid, Volume};
 use antsreg_register::Preset;
 use tempfile::TempDir;
 
 use super::*;
 use crate::subjects;
+use crate::template::planning::plan;
 use crate::template::{Request, StartImage};
 
 /// The plan of a template as version 0.1.0 wrote it, with a command line instead of data.
@@ -40,7 +40,7 @@ fn request(place: &TempDir) -> Request {
 
 fn made(request: &Request) -> Plan {
     std::fs::create_dir_all(&request.folder).expect("a folder");
-    make(request).expect("a plan").0
+    plan(request).expect("a plan").0
 }
 
 /// Writes `text` as the plan of a template and returns the error of reading this plan.
@@ -54,8 +54,8 @@ fn refused(text: &str) -> String {
 fn a_plan_is_read_as_it_was_written() {
     let place = place();
     let mut asked = request(&place);
-    // The plan of a template (its subjects and options) is written as JSON text and read again. Options with long
-    // decimal fractions, such as the step towards the mean shape, must keep their exact values.
+    // The plan of a template is written as JSON text and read again. Options with long decimal fractions, such as the
+    // step towards the mean shape, must keep their exact values.
     asked.options.shape_step = 0.1 + 0.2;
     asked.recipe.syn.gradient_step = 1.0 / 3.0;
     let plan = made(&asked);
@@ -152,7 +152,7 @@ fn requests_that_make_no_template_are_refused() {
         (Request { start: StartImage::Images(Vec::new()), ..usual() }, "one for each channel: expected 1, found 0"),
         (Request { folder: place.path().into(), ..usual() }, "this input lies in"),
     ] {
-        let message = make(&request).expect_err(word).to_string();
+        let message = plan(&request).expect_err(word).to_string();
         assert!(message.contains(word), "`{word}` is missing in: {message}");
     }
 }

@@ -1,34 +1,38 @@
-//! Makes the plan of a template (the file of subjects and options) from a request: checks options and names, and reads
-//! all subjects.
+//! Plans a template from a request: checks options and names, reads all subjects, and chooses the heads whose brains
+//! are extracted.
 
-use std::path::PathBuf;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 
 use antsreg_cohort::template::Averaging;
+use antsreg_register::Recipe;
 use antsreg_register::syn::{self, Channel, Metric};
-use antsreg_register::{Model, Recipe};
 use rayon::prelude::*;
 
-use super::subject::{read_channels, records};
-use super::{Channels, FORMAT, PROGRAM, Plan, PlannedSubject, StartFrom, SubjectImages, fingerprint};
-use crate::Error;
-use crate::subjects::Listing;
-use crate::template::layout::Layout;
-use crate::template::options::check_range;
-use crate::template::request::{Request, StartImage};
-use crate::template::{Error as TemplateError, TemplateOptions, brains, folder};
+use super::channels::{Channels, read_channels};
+use super::digest::FileRecord;
+use super::layout::Layout;
+use super::plan::{FORMAT, PROGRAM, Plan, PlannedSubject, StartFrom, digest_of};
+use super::request::{Request, StartImage};
+use super::{Error as TemplateError, folder};
+use crate::skulls::{BrainChoice, Candidate, Role};
+use crate::subjects::{Listing, Subject};
+use crate::{Error, inputs};
 
-/// Checks the request and reads all subjects. Returns the template's plan (its subjects and options), and the images of
-/// the subjects in the order of the plan.
+/// For each subject in a plan: its images, one for each channel. `None` for subjects that are left out.
+pub type SubjectImages = Vec<Option<Channels>>;
+
+/// Checks the request and reads all subjects. Returns the template's plan, and the images of the subjects in the
+/// order of the plan.
 ///
 /// # Errors
 /// Options out of range; names of subjects or channels that cannot be used in file names; a folder that cannot be used;
 /// too few subjects that can be read; an initial template that does not exist.
-pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
+pub fn plan(request: &Request) -> Result<(Plan, SubjectImages), Error> {
     let Request { listing: Listing { subjects, channels }, options, .. } = request;
-    check(request)?;
+    request.check()?;
     folder::check(&request.folder, request.inputs())?;
-    let read: Vec<_> =
-        subjects.clone().into_par_iter().map(|subject| PlannedSubject::read(subject, options.bias)).collect();
+    let read: Vec<_> = subjects.clone().into_par_iter().map(|subject| read_subject(subject, options.bias)).collect();
     let (mut subjects, images): (Vec<PlannedSubject>, SubjectImages) = read.into_iter().unzip();
     let included: Vec<&PlannedSubject> = subjects.iter().filter(|subject| subject.left_out.is_none()).collect();
     let found = included.len();
@@ -44,13 +48,13 @@ pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
         return Err(TemplateError::TooFewToTrim { found }.into());
     }
     let (start, start_images) = start(&request.start, channels, &included)?;
-    let start_brain = brains::choose(options.brain, &mut subjects, &images, start_images.as_ref());
+    let start_brain = choose_brains(options.brain, &mut subjects, &images, start_images.as_ref());
     let mut plan = Plan {
         program: PROGRAM.into(),
         version: env!("CARGO_PKG_VERSION").into(),
         plan_format: FORMAT,
         digest: String::new(),
-        fingerprint: fingerprint::Fingerprint::new(),
+        fingerprint: BTreeMap::new(),
         channels: channels.clone(),
         first_pass: usize::from(!matches!(start, StartFrom::AverageOnto(_))),
         last_pass: options.passes,
@@ -62,41 +66,9 @@ pub fn make(request: &Request) -> Result<(Plan, SubjectImages), Error> {
         subjects,
     };
     let wrap = |source| Error::Json { path: Layout::plan(&request.folder), source };
-    plan.fingerprint = fingerprint::of(&plan).map_err(wrap)?;
-    plan.digest = fingerprint::digest(&plan.fingerprint);
+    plan.fingerprint = plan.data_digests().map_err(wrap)?;
+    plan.digest = digest_of(&plan.fingerprint);
     Ok((plan, images))
-}
-
-/// Checks options and names before any file is read.
-///
-/// # Errors
-/// Options out of range; names of subjects or channels that cannot be used in file names.
-pub fn check(request: &Request) -> Result<(), Error> {
-    let Request { listing: Listing { subjects, channels }, recipe, options, weights, .. } = request;
-    options.check()?;
-    if recipe.model != Model::Syn {
-        return Err(TemplateError::Model { found: recipe.model }.into());
-    }
-    if !weights.is_empty() && weights.len() != channels.len() {
-        let (expected, found) = (channels.len(), weights.len());
-        return Err(TemplateError::Count { what: "weights, one for each channel", expected, found }.into());
-    }
-    for weight in weights {
-        check_range("the weight of a channel", &TemplateOptions::WEIGHT, *weight)?;
-    }
-    let names = || subjects.iter().map(|subject| subject.name.as_str());
-    names().chain(channels.iter().map(String::as_str)).try_for_each(check_name)?;
-    Layout::new(&request.folder, channels).check_names(names(), request.format.extension())?;
-    Ok(())
-}
-
-/// Checks that a name is allowed in file names and in rules of workflow engines.
-fn check_name(name: &str) -> Result<(), TemplateError> {
-    let plain = |c: char| c.is_alphanumeric() || "._-".contains(c);
-    match name.starts_with(char::is_alphanumeric) && name.chars().all(plain) {
-        true => Ok(()),
-        false => Err(TemplateError::BadName { name: name.into() }),
-    }
 }
 
 /// The options of all registrations: every channel has the metric of the first channel, and only transforms are
@@ -144,15 +116,60 @@ fn start_images(files: &[PathBuf], channels: &[String]) -> Result<(StartFrom, Ch
     Ok((StartFrom::Images(records(files)?), images))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn names_must_do_for_files_and_rules() {
-        assert!(check_name("sub-01_ses-1").is_ok());
-        for name in ["", "-a", "../a", "a b", ".a"] {
-            assert!(check_name(name).is_err(), "{name}");
+/// Reads a subject for the plan of a template; removes the shading of its images if `corrected` is true. A subject
+/// that cannot be read is left out of the template.
+fn read_subject(subject: Subject, corrected: bool) -> (PlannedSubject, Option<Channels>) {
+    let Subject { name, images, labels, .. } = subject;
+    match read(&images, labels.as_deref(), corrected) {
+        Ok((images, labels, volumes)) => {
+            (PlannedSubject { name, images, labels, brain: false, left_out: None }, Some(volumes))
+        }
+        Err(error) => {
+            let unread = |path: PathBuf| FileRecord { path, bytes: 0, sha256: String::new() };
+            let (images, labels) = (images.into_iter().map(unread).collect(), labels.map(unread));
+            (PlannedSubject { name, images, labels, brain: false, left_out: Some(error.to_string()) }, None)
         }
     }
+}
+
+type Read = (Vec<FileRecord>, Option<FileRecord>, Channels);
+
+fn read(images: &[PathBuf], labels: Option<&Path>, corrected: bool) -> Result<Read, Error> {
+    let volumes = read_channels(images, corrected)?;
+    if let Some(labels) = labels {
+        inputs::labels_of(labels, &images[0], &volumes[0].grid)?;
+    }
+    Ok((records(images)?, labels.map(record).transpose()?, volumes))
+}
+
+/// Makes the records of files: absolute path, length and digest.
+fn records(paths: &[PathBuf]) -> Result<Vec<FileRecord>, Error> {
+    paths.iter().map(|path| record(path)).collect()
+}
+
+fn record(path: &Path) -> Result<FileRecord, Error> {
+    let absolute = std::path::absolute(path).map_err(|source| Error::Read { path: path.into(), source })?;
+    FileRecord::of(path, absolute)
+}
+
+/// Chooses the images whose brains are extracted. Sets for each subject whether its brain is extracted, and returns
+/// whether the brain of the initial template is extracted.
+fn choose_brains(
+    choice: BrainChoice,
+    subjects: &mut [PlannedSubject],
+    images: &SubjectImages,
+    start: Option<&Channels>,
+) -> bool {
+    let there = || subjects.iter().zip(images).filter_map(|(subject, images)| Some((subject, images.as_ref()?)));
+    let mut group: Vec<Candidate> = there().map(|(_, images)| candidate(Role::Moving, images)).collect();
+    group.extend(start.map(|images| candidate(Role::Fixed, images)));
+    let mut chosen = choice.of_group(&group).into_iter();
+    for (subject, _) in subjects.iter_mut().zip(images).filter(|(_, images)| images.is_some()) {
+        subject.brain = chosen.next().unwrap_or(false);
+    }
+    chosen.next().unwrap_or(false)
+}
+
+fn candidate(role: Role, images: &Channels) -> Candidate<'_> {
+    Candidate { role, image: &images[0], masked: false }
 }
