@@ -5,7 +5,8 @@ mod operands;
 
 use std::time::Instant;
 
-use antsreg_kernels::{Backend, CcDerivative, CcParameters, Cpu, Error, InversionLimits, MetricOutput, Sampling};
+use antsreg_kernels::ops::{Fields, Memory, Similarity, Warping};
+use antsreg_kernels::{CcDerivative, CcParameters, Cpu, Error, InversionLimits, MetricOutput, Sampling};
 use operands::{brain, field, turn};
 
 /// Shape of the test volumes. They are larger than the caches, but small enough to repeat each measurement many times.

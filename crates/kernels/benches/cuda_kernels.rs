@@ -7,9 +7,10 @@ use antsreg_core::AffineTransform;
 use antsreg_kernels::bias::{BiasBackend, MeshAxis, Reach, Samples, Sharpened};
 use antsreg_kernels::cuda::{Field, Image, KernelTime};
 use antsreg_kernels::fusion::{FusionBackend, Images, Parameters, Patches, Scaled};
+use antsreg_kernels::ops::{Fields, Intensity, Memory, Relaxation, Similarity, Warping};
 use antsreg_kernels::{
-    Backend, CcDerivative, CcParameters, Cuda, Error, FitRule, InversionLimits, JointParameters, JointSampling,
-    MetricOutput, MiParameters, RelaxLimits, RelaxRound, Sampling,
+    CcDerivative, CcParameters, Cuda, Error, FitRule, InversionLimits, JointParameters, JointSampling, MetricOutput,
+    MiParameters, RelaxLimits, RelaxRound, Sampling,
 };
 use nalgebra::Matrix3;
 use operands::{brain, field, noise, turn};
@@ -194,7 +195,7 @@ fn relaxing(cuda: &Cuda, bandwidth: f64, fields: &[Field]) -> Result<(), Error> 
     for (there, back) in there.iter().zip(&mut back) {
         cuda.invert(there, back, &InversionLimits { untouched_voxels: 0.0, ..follow })?;
     }
-    let mut relaxation = cuda.relaxation(SHAPE)?;
+    let mut relaxation = cuda.relax_workspace(SHAPE)?;
     for (note, everywhere) in [("everywhere", true), ("where something changed", false)] {
         timed(cuda, bandwidth, note, |n| {
             if everywhere {

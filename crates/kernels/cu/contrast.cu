@@ -3,7 +3,7 @@
 #include "points.cuh"
 #include "reduce.cuh"
 
-// Number of surface points that a thread block processes, the same as in src/cuda/contrast.rs.
+// Number of surface points that a thread block processes, the same as in src/cuda/similarity/contrast.rs.
 #define RUN 2048
 
 struct Rule {

@@ -24,7 +24,7 @@
 #define FAR 8
 
 // The fixed bins, the moving image and derived data, which the kernels of this file read. The layout is that of
-// Operands in src/cuda/ratio_bricks.rs.
+// Operands in src/cuda/similarity/bricks.rs.
 struct Operands {
     // The histogram bins of the fixed voxels, brick by brick (8×8×4 voxels), in the order in which `fixed_bin` reads.
     const uint4 *fixed;

@@ -1,5 +1,5 @@
 // Parts of the windowed cross-correlation and of mutual information: the terms of one window, masks, and output. The
-// formulas are those of src/backend.rs.
+// formulas are those of src/ops/similarity.rs.
 #pragma once
 
 #include "gradient.cuh"

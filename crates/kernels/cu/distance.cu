@@ -1,5 +1,5 @@
 // Signed distances of voxels to the border of a set of voxels, computed along one axis after the other, as in
-// src/cpu/distance.rs. Until the last axis, the volume has squared distances: positive in the set, negative outside.
+// src/cpu/intensity/signed_distance.rs. Until the last axis, the volume has squared distances: positive in the set, negative outside.
 #include "volume.cuh"
 
 // The set has the voxels of `set` above 0.5. Computes the squared distance of each voxel to the nearest voxel of its row on the

@@ -1,18 +1,18 @@
 // Sums for the least-squares fit of volumes by functions that are known at reference points. Each thread block
 // processes one chunk of the points, for one volume and one map from points to voxels. The order of the sums is that of
-// src/cpu/fit_sums.rs, so that CPU and GPU give the same bits.
+// src/cpu/similarity/fit_sums.rs, so that CPU and GPU give the same bits.
 #include "points.cuh"
 #include "reduce.cuh"
 #include "taps.cuh"
 
 // CHUNK: number of reference points for a thread block. RUN: number of successive points of a run, a part of a chunk.
-// LANES: number of sums in single precision for each run. All three are as in src/cpu/fit_sums.rs. A chunk has four
+// LANES: number of sums in single precision for each run. All three are as in src/cpu/similarity/fit_sums.rs. A chunk has four
 // runs, so it has 32 such sums, one for each lane of a warp.
 #define CHUNK 2048
 #define RUN 512
 #define LANES 8
 #define RUNS (CHUNK / RUN)
-// Number of warps of a block of the kernel `fit_sums`. src/cuda/fit_sums.rs has the corresponding number of threads.
+// Number of warps of a block of the kernel `fit_sums`. src/cuda/similarity/fit_sums.rs has the corresponding number of threads.
 #define WARPS 8
 #define ALL 0xffffffffu
 

@@ -1,4 +1,4 @@
-// The gradient of an image as an update of a displacement field. The formulas are those of src/backend.rs.
+// The gradient of an image as an update of a displacement field. The formulas are those of src/ops/fields.rs.
 #pragma once
 
 #include "volume.cuh"

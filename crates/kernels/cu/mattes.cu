@@ -1,5 +1,5 @@
 // Mutual information after Mattes: joint histograms in integers, logarithms of their probabilities, and the derivatives
-// of both images. The formulas are those of src/backend.rs; the arithmetic is that of src/cpu/mattes.rs, operation by
+// of both images. The formulas are those of src/ops/similarity.rs; the arithmetic is that of src/cpu/similarity/mi_gradient.rs, operation by
 // operation.
 #include "cross_correlation.cuh"
 

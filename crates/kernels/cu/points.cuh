@@ -25,7 +25,7 @@ template <typename Extent> __device__ __forceinline__ Vector index_of(unsigned i
     return {(float)(voxel - row * shape.x), (float)(row % shape.y), (float)(row / shape.y)};
 }
 
-// The position of a voxel under a map, computed as in src/cpu/samples.rs.
+// The position of a voxel under a map, computed as in src/cpu/similarity/samples.rs.
 __device__ __forceinline__ Vector mapped(const Map &map, Vector at)
 {
     const float *m = map.m;

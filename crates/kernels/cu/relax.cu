@@ -14,7 +14,7 @@ struct Weights {
     float x[16], y[16], z[16];
 };
 
-// Parameters of a round of corrections, with the layout of `Round` in src/cuda/relax.rs.
+// Parameters of a round of corrections, with the layout of `Round` in src/cuda/relaxation/relax.rs.
 struct Round {
     // The smallest accepted Jacobian determinant of x + u(x) at cell corners, and how voxels at folded corners are
     // displaced.

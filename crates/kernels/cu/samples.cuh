@@ -1,4 +1,4 @@
-// Samples of the moving image at mapped fixed voxels. The arithmetic is that of src/cpu/samples.rs, operation by
+// Samples of the moving image at mapped fixed voxels. The arithmetic is that of src/cpu/similarity/samples.rs, operation by
 // operation.
 #pragma once
 #include "volume.cuh"

@@ -8,7 +8,7 @@ struct Weights {
     float x[16], y[16], z[16];
 };
 
-// Number of columns along x of the widest tile, margins included; each thread processes one column. src/cuda/smooth.rs
+// Number of columns along x of the widest tile, margins included; each thread processes one column. src/cuda/intensity/smooth.rs
 // has the same number.
 #define MOST_THREADS 192
 // Slices of the input are prefetched into the second-level cache this many slices before they are read.

@@ -3,5 +3,5 @@
 #include "smooth.cuh"
 
 // This kernel: radius of the Gaussian in voxels, rows of a tile (part of a slice), and smallest number of thread blocks
-// that a multiprocessor must hold. src/cuda/smooth.rs has the same radius and number of rows.
+// that a multiprocessor must hold. src/cuda/intensity/smooth.rs has the same radius and number of rows.
 SMOOTH(8, 4, 2)

@@ -76,7 +76,7 @@ extern "C" __global__ void __launch_bounds__(64) spline_lines(float *values, uns
     }
 }
 
-// Number of lines of voxels that a warp filters, and number of warps in a block; as in src/cuda/spline.rs.
+// Number of lines of voxels that a warp filters, and number of warps in a block; as in src/cuda/warping/spline_coefficients.rs.
 #define ROWS 32
 #define WARPS 4
 

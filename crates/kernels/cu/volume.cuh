@@ -93,7 +93,7 @@ __device__ __forceinline__ size_t offset(Voxel v, const Shape &shape)
     return (unsigned int)((v.z * shape.y + v.y) * shape.x + v.x);
 }
 
-// Number of voxels of a brick along each axis, the same as in src/cuda/bins.rs, src/cuda/moments.rs and src/relax.rs.
+// Number of voxels of a brick along each axis, the same as in src/cuda/similarity/bin_fixed.rs, src/cuda/similarity/moments.rs and src/relax.rs.
 #define BRICK 8
 
 // The voxel with a given number, if voxels are numbered brick by brick: first all voxels of the first brick, then those

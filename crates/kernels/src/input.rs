@@ -74,6 +74,7 @@ impl<'a, I> Input<'a, I> {
 
 #[cfg(test)]
 mod tests {
+    use crate::ops::Memory;
     use nalgebra::{Matrix3, Point3, Vector3};
 
     use super::*;

@@ -19,13 +19,13 @@
 //! ```
 
 pub mod apply;
-mod backend;
 pub mod bias;
 pub mod cpu;
 #[cfg(feature = "cuda")]
 pub mod cuda;
 mod distance;
 mod error;
+mod fit;
 pub mod fusion;
 pub mod gaussian;
 mod huge_pages;
@@ -34,6 +34,7 @@ mod lent;
 mod mattes;
 mod metric_output;
 mod operands;
+pub mod ops;
 mod profile;
 mod relax;
 mod rounding;
@@ -42,17 +43,18 @@ mod slices;
 mod spline;
 mod term_slabs;
 
-pub use backend::Backend;
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;
 pub use distance::DistanceLimits;
 pub use error::Error;
+pub use fit::{FitRule, FitSums};
 pub use input::{Input, Voxels};
 pub use lent::{Lent, Place};
 pub use metric_output::MetricOutput;
 pub use operands::{
-    CcDerivative, CcParameters, CcScores, Contrast, ContrastRule, Entropies, FitRule, FitSums, InverseConsistency,
-    InversionLimits, JointParameters, JointSampling, MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,
+    CcDerivative, CcParameters, CcScores, Contrast, ContrastRule, Entropies, InverseConsistency, InversionLimits,
+    JointParameters, JointSampling, MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,
 };
+pub use ops::Backend;
 pub use profile::{PROFILE_BINS, ProfileBin};

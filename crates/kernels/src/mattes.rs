@@ -1,4 +1,4 @@
-//! Bins of the joint histograms of [`Backend::mi_gradient`](crate::Backend::mi_gradient) and units of their counts, which
+//! Bins of the joint histograms of [`Similarity::mi_gradient`](crate::ops::Similarity::mi_gradient) and units of their counts, which
 //! are the same on all devices.
 
 use crate::{Error, MiParameters};

@@ -1,10 +1,10 @@
 //! What metrics of two images compute besides the similarity.
 
-use crate::Backend;
+use crate::ops::Memory;
 
 /// What a metric of two images writes: its derivatives with respect to the values of each image, or updates computed
 /// from them. The fixed image comes first.
-pub enum MetricOutput<'a, B: Backend> {
+pub enum MetricOutput<'a, B: Memory> {
     /// One number for each voxel of each image.
     Derivatives([&'a mut B::Image; 2]),
     /// Updates of displacement fields, which move each image along the gradient of the similarity: update(x) =

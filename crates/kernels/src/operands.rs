@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// How [`Backend::warp`](crate::Backend::warp) interpolates between voxel centres.
+/// How [`Warping::warp`](crate::ops::Warping::warp) interpolates between voxel centres.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sampling {
     /// Trilinear interpolation.
@@ -98,7 +98,7 @@ impl Entropies {
 }
 
 /// Moments of the pairs (x, y) of fixed and moving values under a transform; see
-/// [`Backend::moments`](crate::Backend::moments).
+/// [`Similarity::moments`](crate::ops::Similarity::moments).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moments {
     /// Sum Σw of the weights w of all samples.
@@ -116,78 +116,7 @@ pub struct Moments {
     pub fixed_moving: f64,
 }
 
-/// Which reference points count in a fit, and how the values of volumes are scaled; see
-/// [`Backend::fit_sums`](crate::Backend::fit_sums).
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FitRule {
-    /// Number of voxels at the border of a volume, along each axis, in which points do not count.
-    pub margin: [usize; 3],
-    /// A value of a volume enters the fit as v = (value − `origin`)·`scale`.
-    pub origin: f32,
-    /// Factor in the scaled value v = (value − `origin`)·`scale` of a volume.
-    pub scale: f32,
-}
-
-/// Sums for a least-squares fit over the reference points that lie inside a volume; see
-/// [`Backend::fit_sums`](crate::Backend::fit_sums).
-#[derive(Debug, Clone, PartialEq)]
-pub struct FitSums {
-    /// Number of reference points inside the volume.
-    pub inside: f64,
-    /// Σv² over the reference points inside the volume, where v is the volume's value at a point, scaled as in
-    /// [`FitRule`].
-    pub square: f64,
-    /// Σf·v for each function f of the fit, over the reference points inside the volume, with the scaled value v of the
-    /// volume.
-    pub with_value: Vec<f64>,
-    /// Σf·g for each pair of functions f and g of the fit, over the reference points that are *not* inside the volume.
-    /// The sums form a symmetric matrix, of which the lower triangle is stored row by row.
-    pub outside: Vec<f64>,
-}
-
-impl FitSums {
-    /// Largest number of functions by which a volume can be fitted.
-    pub const MOST_FUNCTIONS: usize = 64;
-
-    /// Number of sums over reference points that the fit of a volume by this number of functions needs.
-    pub(crate) fn rows(functions: usize) -> usize {
-        2 + functions + functions * (functions + 1) / 2
-    }
-
-    /// Makes a `FitSums` from the list `rows` of its sums, which are in the order of the members of `FitSums`.
-    pub(crate) fn of(rows: &[f64], functions: usize) -> FitSums {
-        let [inside, square, rest @ ..] = rows else {
-            return FitSums { inside: 0.0, square: 0.0, with_value: Vec::new(), outside: Vec::new() };
-        };
-        let (with_value, outside) = rest.split_at(functions);
-        FitSums { inside: *inside, square: *square, with_value: with_value.into(), outside: outside.into() }
-    }
-
-    /// Checks all operands of `fit_sums`. Returns the number of reference points and the number of functions in the
-    /// image `points`.
-    pub(crate) fn check(
-        points: [usize; 3],
-        volumes: impl IntoIterator<Item = [usize; 3]>,
-        at: &[(usize, antsreg_core::AffineTransform)],
-    ) -> Result<(usize, usize), crate::Error> {
-        let [count, rows, depth] = points;
-        let functions = rows.saturating_sub(3);
-        if depth != 1 || rows < 3 || functions > FitSums::MOST_FUNCTIONS {
-            let expected = [count, rows.clamp(3, 3 + FitSums::MOST_FUNCTIONS), 1];
-            return Err(crate::Error::Shape { operation: "fit_sums", expected, found: points });
-        }
-        let volumes: Vec<[usize; 3]> = volumes.into_iter().collect();
-        if let Some(first) = volumes.first() {
-            crate::Error::check_shapes("fit_sums", *first, volumes.iter().copied())?;
-        }
-        match at.iter().map(|(volume, _)| *volume).find(|volume| *volume >= volumes.len()) {
-            Some(volume) => Err(crate::Error::Volume { volume, count: volumes.len() }),
-            None => Ok((count, functions)),
-        }
-    }
-}
-
-/// How the contrast at a surface point enters the sums; see [`Backend::contrast`](crate::Backend::contrast).
+/// How the contrast at a surface point enters the sums; see [`Similarity::contrast`](crate::ops::Similarity::contrast).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ContrastRule {
     /// Slope of the term tanh(slope·(q − offset)) that a surface point with contrast q adds to the sums, per percent.
@@ -205,7 +134,7 @@ impl ContrastRule {
 }
 
 /// Sums of the contrast over the points of a surface, with weights w and contrasts q; see
-/// [`Backend::contrast`](crate::Backend::contrast).
+/// [`Similarity::contrast`](crate::ops::Similarity::contrast).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Contrast {
     /// Sum Σw of the weights w of the surface points that count.
@@ -242,7 +171,7 @@ impl fmt::Display for CcDerivative {
     }
 }
 
-/// Parameters of [`Backend::cc_gradient`](crate::Backend::cc_gradient), windowed cross-correlation.
+/// Parameters of [`Similarity::cc_gradient`](crate::ops::Similarity::cc_gradient), windowed cross-correlation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CcParameters {
     /// Radius of the window, voxels: a box of (2·radius + 1)³ voxels, truncated at borders and masks.
@@ -279,7 +208,7 @@ impl CcParameters {
 }
 
 /// Scores of the windowed cross-correlation of two images, which
-/// [`Backend::cc_gradient`](crate::Backend::cc_gradient) computes.
+/// [`Similarity::cc_gradient`](crate::ops::Similarity::cc_gradient) computes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CcScores {
     /// Energy, −1…0: minus the mean of the local correlation w·C²/(A·B) over the windows of all voxels that count; 0 if
@@ -288,14 +217,14 @@ pub struct CcScores {
     /// Agreement, 0…1: the mean of the local correlation C²/(A·B) over the windows of all voxels that count, weighted
     /// by w. It is 1 if the images are equal up to brightness and contrast, 0 if no window has any weight.
     ///
-    /// A, B and C are the window sums of [`Backend::cc_gradient`](crate::Backend::cc_gradient), and n is the number of
+    /// A, B and C are the window sums of [`Similarity::cc_gradient`](crate::ops::Similarity::cc_gradient), and n is the number of
     /// voxels of a window times the assumed variance of the noise. The value of a window is w·C²/(A·B), where w =
     /// A·B/((A+n)·(B+n)) is the share of the variance in the window that is not noise. Higher contrast alone raises the
     /// weights and lowers the energy. It does not change the agreement, Σ w·C²/(A·B) / Σ w.
     pub agreement: f64,
 }
 
-/// Parameters of [`Backend::mi_gradient`](crate::Backend::mi_gradient), mutual information.
+/// Parameters of [`Similarity::mi_gradient`](crate::ops::Similarity::mi_gradient), mutual information.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MiParameters {
     /// Number of bins of each image, within [`BINS`](MiParameters::BINS). Two bins at either end lie outside the range
@@ -310,7 +239,7 @@ impl MiParameters {
     pub const BINS: std::ops::RangeInclusive<usize> = 8..=256;
 }
 
-/// Limits at which [`Backend::invert`](crate::Backend::invert) stops; they are checked separately for each voxel.
+/// Limits at which [`Fields::invert`](crate::ops::Fields::invert) stops; they are checked separately for each voxel.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct InversionLimits {
     /// Largest number of steps of the iteration at a voxel.
@@ -322,7 +251,7 @@ pub struct InversionLimits {
     pub untouched_voxels: f32,
 }
 
-/// The limits of the relaxation of two fields, [`Backend::relax`](crate::Backend::relax). The displacement of a voxel
+/// The limits of the relaxation of two fields, [`Relaxation::relax`](crate::ops::Relaxation::relax). The displacement of a voxel
 /// is changed if the voxel's Jacobian determinant or residual is beyond its limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelaxLimits {
@@ -334,7 +263,7 @@ pub struct RelaxLimits {
     pub largest_residual_voxels: f32,
 }
 
-/// Parameters of one round of [`Backend::relax`](crate::Backend::relax), which corrects two displacement fields that
+/// Parameters of one round of [`Relaxation::relax`](crate::ops::Relaxation::relax), which corrects two displacement fields that
 /// should be inverse to each other.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RelaxRound {
@@ -385,20 +314,6 @@ mod tests {
         assert_eq!(constant.normalised_mutual_information(), 1.0);
         let entropies = Entropies { weight: 5.0, fixed: 1.0, moving: 1.25, joint: 1.5 };
         assert_eq!((entropies.normalised_mutual_information(), entropies.mutual_information()), (1.5, 0.75));
-    }
-
-    #[test]
-    fn a_fit_has_at_most_64_functions() {
-        let check = |points| FitSums::check(points, [[5, 4, 3]], &[]);
-        assert_eq!(check([10, 3, 1]).unwrap(), (10, 0));
-        assert_eq!(check([10, 67, 1]).unwrap(), (10, 64));
-        // The shape that is expected is the nearest allowed one.
-        for (wrong, nearest) in [([10, 68, 1], [10, 67, 1]), ([10, 2, 1], [10, 3, 1]), ([10, 9, 2], [10, 9, 1])] {
-            match check(wrong) {
-                Err(crate::Error::Shape { expected, found, .. }) => assert_eq!((expected, found), (nearest, wrong)),
-                other => panic!("{wrong:?} gives {other:?}"),
-            }
-        }
     }
 
     #[test]

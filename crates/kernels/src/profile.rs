@@ -1,7 +1,7 @@
-//! The mean gradient magnitude by intensity: what [`Backend::gradient_profile`](crate::Backend::gradient_profile)
+//! The mean gradient magnitude by intensity: what [`Intensity::gradient_profile`](crate::ops::Intensity::gradient_profile)
 //! computes in the same way on all devices.
 
-/// Number of bins of intensity of [`Backend::gradient_profile`](crate::Backend::gradient_profile).
+/// Number of bins of intensity of [`Intensity::gradient_profile`](crate::ops::Intensity::gradient_profile).
 pub const PROFILE_BINS: usize = 128;
 
 /// The voxels of an image whose intensities lie in one bin.

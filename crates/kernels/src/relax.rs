@@ -1,4 +1,4 @@
-//! Constants and weights of [`Backend::relax`](crate::Backend::relax), which all devices share.
+//! Constants and weights of [`Relaxation::relax`](crate::ops::Relaxation::relax), which all devices share.
 
 /// Number of voxels along each edge of the bricks in which a volume is examined.
 pub(crate) const BRICK: usize = 8;

@@ -13,7 +13,7 @@ use crate::{Cost, Error};
 /// The compared voxels (points) of the reference, with the values of the fitted functions there. The functions are
 /// powers of the reference's intensity, and the changes of these powers under each generator of motion.
 pub(crate) struct Points<B: Backend> {
-    /// The points and their function values on the device, as [`Backend::fit_sums`] takes them. Positions are in RAS
+    /// The points and their function values on the device, as [`fit_sums`](antsreg_kernels::ops::Similarity::fit_sums) takes them. Positions are in RAS
     /// mm.
     pub image: B::Image,
     /// Number of the reference's voxels that are compared with each volume.

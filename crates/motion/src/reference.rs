@@ -1,6 +1,7 @@
 //! The reference volume of a series, prepared once for the alignment of all volumes.
 
 use antsreg_core::{Grid, Volume};
+use antsreg_kernels::ops::{Intensity, Memory};
 use antsreg_kernels::{Backend, Cpu, Place};
 use nalgebra::Point3;
 use rayon::prelude::*;

@@ -1,7 +1,7 @@
 //! Allocates GPU memory until only the given MB are free, and holds it until standard input ends: `hold_memory MB`.
 //! It shows how other programs behave when GPU memory is short.
 
-use antsreg_kernels::Backend;
+use antsreg_kernels::ops::Memory;
 use antsreg_register::DeviceChoice;
 
 /// Shape of each image that is allocated to occupy GPU memory, in voxels: 16 MB per image.

@@ -9,9 +9,12 @@ use std::time::Instant;
 use antsreg_kernels::Cuda;
 use antsreg_kernels::bias::BiasBackend;
 use antsreg_kernels::fusion::FusionBackend;
-use antsreg_kernels::{self as kernels, Backend, Place};
+use antsreg_kernels::ops::Memory as _;
+use antsreg_kernels::{self as kernels, Place};
 
 use crate::backend::{OnBackend, with_backend};
+#[cfg(feature = "cuda")]
+use crate::preload;
 use crate::{Description, DeviceChoice, Error};
 
 impl DeviceChoice {
@@ -255,7 +258,7 @@ const WITHOUT_CUDA: kernels::Error = kernels::Error::NoDriver { reason: "this pr
 
 #[cfg(feature = "cuda")]
 fn open_gpu(index: usize) -> Result<Device, kernels::Error> {
-    let cuda = Cuda::open(index)?;
+    let cuda = Cuda::open_with(index, preload::DEFAULT)?;
     let description = Description::from(cuda.info());
     Ok(Device { on: OnBackend::Cuda(Arc::new(cuda), ()), description })
 }

@@ -5,6 +5,7 @@ use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, OnceLock};
 
 use antsreg_core::{Grid, Volume};
+use antsreg_kernels::ops::{Intensity as _, Memory as _};
 use antsreg_kernels::{Backend, Input, Place, Voxels};
 #[cfg(feature = "cuda")]
 use antsreg_kernels::{Cuda, cuda};

@@ -37,6 +37,8 @@ mod images;
 mod interpolation;
 mod memory;
 mod options;
+#[cfg(feature = "cuda")]
+mod preload;
 mod preset;
 mod progress;
 mod recipe;

@@ -114,6 +114,7 @@ pub fn download_field<B: Backend>(backend: &B, grid: &Grid, field: &B::Field) ->
 #[cfg(test)]
 mod tests {
     use antsreg_core::{Transform, TransformChain};
+    use antsreg_kernels::ops::Memory;
     use antsreg_kernels::{Cpu, apply};
     use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 

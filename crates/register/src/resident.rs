@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use antsreg_core::Grid;
 use antsreg_core::io::Deflated;
+use antsreg_kernels::ops::Memory as _;
 use antsreg_kernels::{Backend, Lent};
 use antsreg_syn as syn;
 

@@ -17,7 +17,7 @@ const LEAST_EXCESS: f64 = 0.12;
 const SHARPNESS: i32 = 8;
 
 /// The intensities of the boundaries of an image, ascending, from 0 to 1. `profile` is that of the image
-/// ([`gradient_profile`](antsreg_kernels::Backend::gradient_profile)).
+/// ([`gradient_profile`](antsreg_kernels::ops::Intensity::gradient_profile)).
 pub(crate) fn boundaries(profile: &[ProfileBin]) -> Vec<f64> {
     let found: Vec<_> = profile.iter().map(|bin| (bin.voxels > 0).then_some(bin.gradient)).collect();
     let magnitudes = smoothed(&found, SMOOTH);
@@ -62,9 +62,10 @@ fn smoothed(values: &[Option<f64>], share: f64) -> Vec<Option<f64>> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use antsreg_kernels::{Backend, Cpu, PROFILE_BINS};
+    use antsreg_kernels::{Cpu, PROFILE_BINS};
 
     use super::*;
+    use antsreg_kernels::ops::{Intensity, Memory};
 
     /// A profile with a maximum of the given height at each given intensity, above a constant, and as many voxels in
     /// each bin.

@@ -19,7 +19,7 @@ const FIRST_OF_OBJECT: usize = 3;
 /// other than this share of the range.
 const SAME: f64 = 0.08;
 
-/// A curve of intensity, in the form of [`map_intensities`](antsreg_kernels::Backend::map_intensities).
+/// A curve of intensity, in the form of [`map_intensities`](antsreg_kernels::ops::Intensity::map_intensities).
 pub(crate) type Curve = Vec<f32>;
 
 /// The curves of a fixed and a moving image: each a mixture of the identity and, with the weight `share`, of one step of

@@ -142,6 +142,8 @@ impl<B: Backend> Fields<B> {
 #[cfg(test)]
 mod tests {
     use antsreg_kernels::Cpu;
+    use antsreg_kernels::cpu;
+    use antsreg_kernels::ops::{Fields as _, Memory as _};
 
     use super::*;
 
@@ -178,7 +180,7 @@ mod tests {
         fields
     }
 
-    fn vectors(field: &<Cpu as Backend>::Field) -> Vec<[f32; 3]> {
+    fn vectors(field: &cpu::Field) -> Vec<[f32; 3]> {
         Cpu.download_field(field).expect("it is here")
     }
 
@@ -227,8 +229,7 @@ mod tests {
         fields.sides[0].to_middle = Cpu.upload_field(SHAPE, &waves(SHAPE, 3.0)).expect("one shape");
         // Number of voxels where the displacement field folds, by the strict criterion: a Jacobian determinant from
         // one-sided differences that is not positive.
-        let folds =
-            |field: &<Cpu as Backend>::Field| Cpu.jacobian_summary(field, None).expect("a field").corner_folded;
+        let folds = |field: &cpu::Field| Cpu.jacobian_summary(field, None).expect("a field").corner_folded;
         assert!(folds(&fields.sides[0].to_middle) > 0, "this test needs folds");
         let (warps, relaxed) =
             crate::relaxation::warps(&Cpu, &full(), fields.sides, &crate::Options::default(), &mut ())

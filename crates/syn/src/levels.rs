@@ -173,6 +173,7 @@ mod tests {
     use antsreg_core::schedule::Level;
     use antsreg_core::{Grid, Volume};
     use antsreg_kernels::Cpu;
+    use antsreg_kernels::ops::Memory;
 
     use super::*;
 

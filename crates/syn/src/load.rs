@@ -232,6 +232,7 @@ fn range<B: Backend>(
 mod tests {
     use antsreg_core::Volume;
     use antsreg_kernels::Cpu;
+    use antsreg_kernels::ops::Memory;
 
     use super::*;
 

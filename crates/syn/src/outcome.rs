@@ -210,6 +210,7 @@ pub struct Relaxed {
 #[cfg(test)]
 mod tests {
     use antsreg_kernels::Cpu;
+    use antsreg_kernels::ops::Memory;
 
     use super::*;
     use crate::Options;

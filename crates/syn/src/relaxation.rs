@@ -63,7 +63,7 @@ pub(crate) fn warps<B: Backend>(
     drop((fixed.from_middle, moving.from_middle));
     let largest_residual_voxels = options.largest_residual_voxels as f32;
     let limits = RelaxLimits { smallest_jacobian: SMALLEST_JACOBIAN, largest_residual_voxels };
-    let relaxation = backend.relaxation(grid.shape)?;
+    let relaxation = backend.relax_workspace(grid.shape)?;
     let mut rounds = OnDevice { backend, shape: grid.shape, fields: [&mut warp, &mut inverse_warp], relaxation };
     let allowed = restriction::allowed(grid, options.restrict);
     let relaxed = relax(&mut rounds, &rounds_on(grid), limits, allowed, observer)?;
@@ -106,7 +106,7 @@ struct OnDevice<'a, B: Backend> {
     backend: &'a B,
     shape: [usize; 3],
     fields: [&'a mut B::Field; 2],
-    relaxation: B::Relaxation,
+    relaxation: B::RelaxWorkspace,
 }
 
 impl<B: Backend> Rounds for OnDevice<'_, B> {
@@ -197,6 +197,7 @@ fn attempt_to_relax(
 #[cfg(test)]
 mod tests {
     use antsreg_kernels::Cpu;
+    use antsreg_kernels::ops::{Fields as _, Memory as _, Relaxation};
 
     use super::*;
     use crate::Fields;
@@ -310,7 +311,7 @@ mod tests {
         let bumps: Vec<[f32; 3]> = bumps.collect();
         let field = || Cpu.upload_field(shape, &bumps).expect("a field");
         let (mut there, mut back) = (field(), Cpu.field(shape).expect("a field"));
-        let relaxation = Cpu.relaxation(shape).expect("memory");
+        let relaxation = Cpu.relax_workspace(shape).expect("memory");
         let mut rounds = OnDevice { backend: &Cpu, shape, fields: [&mut there, &mut back], relaxation };
         rounds.smooth_whole(2, &mut ()).expect("no device fails");
         let [mut expected, mut other, mut one, mut two] = [field(), field(), field(), field()];
@@ -339,7 +340,7 @@ mod tests {
     fn folds_far_from_the_last_changes_are_found_when_all_voxels_are_examined() {
         let shape = [16, 14, 12];
         let (mut there, mut back) = (Cpu.field(shape).expect("a field"), Cpu.field(shape).expect("a field"));
-        let relaxation = Cpu.relaxation(shape).expect("memory");
+        let relaxation = Cpu.relax_workspace(shape).expect("memory");
         let mut rounds = OnDevice { backend: &Cpu, shape, fields: [&mut there, &mut back], relaxation };
         let (variance_voxels, reach_voxels, unfolds) = (1.0, 1, true);
         let round =

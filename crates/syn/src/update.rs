@@ -203,6 +203,8 @@ impl<B: Backend> Updates<B> {
 
 #[cfg(test)]
 mod tests {
+    use antsreg_kernels::cpu;
+    use antsreg_kernels::ops::{Fields as _, Memory as _, Similarity};
     use antsreg_kernels::{Cpu, MiParameters};
 
     use super::*;
@@ -221,12 +223,12 @@ mod tests {
         voxels.collect()
     }
 
-    fn field(vectors: &[[f32; 3]]) -> <Cpu as Backend>::Field {
+    fn field(vectors: &[[f32; 3]]) -> cpu::Field {
         Cpu.upload_field(SHAPE, vectors).expect("as many as there are voxels")
     }
 
     /// An image of random values.
-    fn image(seed: u32) -> <Cpu as Backend>::Image {
+    fn image(seed: u32) -> cpu::Image {
         let mut number = seed;
         let voxels: Vec<f32> = (0..SHAPE.iter().product())
             .map(|_| {
@@ -237,7 +239,7 @@ mod tests {
         Cpu.upload(SHAPE, &voxels).expect("as many as there are voxels")
     }
 
-    fn both(sums: [<Cpu as Backend>::Field; 2]) -> Updates<Cpu> {
+    fn both(sums: [cpu::Field; 2]) -> Updates<Cpu> {
         let next = [0; 2].map(|_| Cpu.field(SHAPE).expect("a field"));
         let memory = Memory::Both(Sums { sums, next, first_magnitudes: [0.0; 2], lends: false });
         Updates { spacing: [1.0, 1.2, 0.9], restriction: None, memory }
@@ -266,7 +268,7 @@ mod tests {
         step(&mut both([update(1.0), update(-2.0)]), &options, reinvert, sides)
     }
 
-    fn vectors(field: &<Cpu as Backend>::Field) -> Vec<[f32; 3]> {
+    fn vectors(field: &cpu::Field) -> Vec<[f32; 3]> {
         Cpu.download_field(field).expect("it is here")
     }
 

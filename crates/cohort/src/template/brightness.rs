@@ -68,6 +68,7 @@ fn mean(voxels: &[f32]) -> f64 {
 mod tests {
     use antsreg_core::Grid;
     use antsreg_kernels::Cpu;
+    use antsreg_kernels::ops::Memory;
 
     use super::*;
 

@@ -125,6 +125,7 @@ pub enum ShapeError {
 #[cfg(test)]
 mod tests {
     use antsreg_kernels::Cpu;
+    use antsreg_kernels::ops::Memory;
     use nalgebra::Rotation3;
 
     use super::*;
@@ -158,7 +159,7 @@ mod tests {
         AffineTransform { matrix, translation: centre - matrix * centre }
     }
 
-    type OnCpu = <Cpu as Backend>::Field;
+    type OnCpu = <Cpu as Memory>::Field;
 
     fn upload(field: &DisplacementField) -> OnCpu {
         let to_voxels = field.grid.world_to_voxel().matrix.cast();

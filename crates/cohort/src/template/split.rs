@@ -99,6 +99,7 @@ fn fit(affine: &AffineTransform, warp: &DisplacementField, mask: &Volume) -> Aff
 #[cfg(test)]
 mod tests {
     use antsreg_kernels::Cpu;
+    use antsreg_kernels::ops::Memory;
     use nalgebra::Rotation3;
 
     use super::*;
@@ -128,7 +129,7 @@ mod tests {
         DisplacementField { grid: grid.clone(), vectors }
     }
 
-    fn upload(warp: &DisplacementField) -> <Cpu as Backend>::Field {
+    fn upload(warp: &DisplacementField) -> <Cpu as Memory>::Field {
         let to_voxels = warp.grid.world_to_voxel().matrix.cast();
         Cpu.upload_field_in(warp.grid.shape, &warp.vectors, &to_voxels).expect("it fits")
     }

@@ -4,7 +4,8 @@
 //! to a few millimetres.
 
 use antsreg_core::{AffineTransform, Volume};
-use antsreg_kernels::{Backend, Cpu};
+use antsreg_kernels::Cpu;
+use antsreg_kernels::ops::{Intensity, Memory};
 use nalgebra::Point3;
 use rayon::prelude::*;
 

@@ -6,8 +6,9 @@ use std::ops::{Add, Sub};
 use wide::f32x8;
 
 use super::field::{Field, on_edge};
-use super::invert::{cross, dot};
-use super::lanes::{self, LANES};
+use super::fields::newton::{cross, dot};
+use super::lanes;
+use super::lanes::LANES;
 use crate::relax::{AIM_ABOVE, UNFOLDED_BY};
 
 /// The cell edges at a voxel under the map x + u(x): to the neighbours below and above along each axis. At the border

@@ -1,14 +1,10 @@
 //! Displacement fields in memory: interpolation, composition, longest vector, resampling on other grids.
 
-use antsreg_core::AffineTransform;
-use nalgebra::Matrix3;
 use rayon::prelude::*;
 use wide::f32x4;
 
-use super::blocks::{each_row, each_row_with};
-use super::image::{Cell, strides};
-use super::points::{Place, Points};
-use super::resample::Line;
+use super::image::Cell;
+use super::points::{Place, strides};
 use super::{widest, zeros};
 use crate::Error;
 
@@ -160,46 +156,8 @@ pub(super) fn vector(lanes: f32x4) -> [f32; 3] {
     [x, y, z]
 }
 
-/// Composes two fields, in place: field(x) ← field(x) + then(x + field(x)).
-pub(super) fn compose(field: &mut Field, then: &Field) {
-    compose_scaled(field, then, 1.0);
-}
-
-/// One step of a field along its update, scaled to a length of `step`: u(x) ← u(x) + s·update(x + u(x)) with s = step /
-/// max‖update‖, or 0 if the update is zero.
-pub(super) fn advance(field: &mut Field, update: &Field, step_voxels: f64) {
-    let longest = max_norm(update);
-    let scale = if longest > 0.0 { (step_voxels / f64::from(longest)) as f32 } else { 0.0 };
-    compose_scaled(field, update, scale);
-}
-
-/// Adds to each displacement u of a field what another field has at the displaced voxel, multiplied by `scale`:
-/// u(x) ← u(x) + scale·then(x + u(x)).
-fn compose_scaled(field: &mut Field, then: &Field, scale: f32) {
-    let (shape, sampler) = (field.shape, then.sampler());
-    each_row_with(
-        field.vectors_mut(),
-        shape,
-        Points::new,
-        #[inline(always)]
-        |points, [j, k], row| {
-            let (y, z) = (j as f32, k as f32);
-            for (n, vectors) in row.chunks_mut(Points::MOST).enumerate() {
-                let first = n * Points::MOST;
-                for (lane, u) in vectors.iter().enumerate() {
-                    points.set(lane, [(first + lane) as f32 + u[0], y + u[1], z + u[2]]);
-                }
-                points.locate(vectors.len(), shape);
-                for (lane, u) in vectors.iter_mut().enumerate() {
-                    *u = vector(lanes(*u) + f32x4::splat(scale) * sampler.at_place(points.place(lane)));
-                }
-            }
-        },
-    );
-}
-
 /// Length of the longest vector of a field, voxels.
-fn max_norm(field: &Field) -> f32 {
+pub(super) fn max_norm(field: &Field) -> f32 {
     let [nx, ny, _] = field.shape;
     let of_slice = |vectors: &[[f32; 3]]| {
         widest(
@@ -217,27 +175,6 @@ pub(super) fn longest_squared(vectors: &[[f32; 3]]) -> f32 {
     vectors.iter().fold(0.0, |longest: f32, [x, y, z]| longest.max(x * x + y * y + z * z))
 }
 
-/// Resamples a field on another grid: out(x) = matrix·field(m(x)), with the map m = `out_to_field`.
-pub(super) fn resize(field: &Field, out_to_field: &AffineTransform, matrix: &Matrix3<f64>, out: &mut Field) {
-    let (shape, sampler) = (out.shape, field.sampler());
-    let rows = [0, 1, 2].map(|row| [0, 1, 2].map(|column| matrix[(row, column)] as f32));
-    each_row(
-        out.vectors_mut(),
-        shape,
-        #[inline(always)]
-        |[j, k], out| {
-            let line = Line::new(out_to_field, j, k);
-            for (i, out) in out.iter_mut().enumerate() {
-                let v = vector(sampler.at(lanes(line.at(i as f32))));
-                *out = rows.map(
-                    #[inline(always)]
-                    |row| row[0] * v[0] + row[1] * v[1] + row[2] * v[2],
-                );
-            }
-        },
-    );
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -252,7 +189,7 @@ mod tests {
                 let border = on_edge([n % 9, n / 9 % 8, n / 72], shape);
                 *vector = [(n * n % 13) as f32, -1.0, if border { 50.0 } else { 0.5 }];
             }
-            super::super::smooth::field(&mut field, variance);
+            crate::cpu::intensity::smooth::smooth_field(&mut field, variance);
             let longest = max_norm(&field);
             let length = |v: &[f32; 3]| (v[0] * v[0] + v[1] * v[1] + v[2] * v[2]).sqrt();
             assert_eq!(longest, field.vectors().iter().map(length).fold(0.0, f32::max), "variance {variance}");

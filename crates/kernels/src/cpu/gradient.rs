@@ -8,7 +8,7 @@ use super::Cpu;
 use super::field::Field;
 use super::image::Image;
 use crate::metric_output::physical_factors;
-use crate::{Error, MetricOutput, PROFILE_BINS, ProfileBin, profile};
+use crate::{Error, MetricOutput};
 
 /// Image gradients by central differences; one-sided differences at the border.
 #[derive(Clone, Copy)]
@@ -195,61 +195,22 @@ impl Row {
 
 impl Gradient {
     /// The gradient with distances in units of the finest spacing.
-    fn per_finest_spacing(shape: [usize; 3], spacing: [f64; 3]) -> Gradient {
+    pub(super) fn per_finest_spacing(shape: [usize; 3], spacing: [f64; 3]) -> Gradient {
         let finest = spacing.into_iter().fold(f64::INFINITY, f64::min);
         Gradient { shape, metric: spacing.map(|spacing| (finest / spacing) as f32) }
     }
 
     /// Returns the gradient magnitudes √Σ(∂image/∂x)² at the voxels of a row, counted through all slices.
     #[inline(always)]
-    fn magnitudes<'a>(&self, image: &[f32], row: usize, slopes: &'a mut Slopes) -> impl Iterator<Item = f32> + 'a {
+    pub(super) fn magnitudes<'a>(
+        &self,
+        image: &[f32],
+        row: usize,
+        slopes: &'a mut Slopes,
+    ) -> impl Iterator<Item = f32> + 'a {
         let [_, ny, _] = self.shape;
         self.row(image, [row % ny, row / ny], slopes);
         let [gx, gy, gz] = &slopes.0;
         gx.iter().zip(gy).zip(gz).map(|((x, y), z)| (x * x + y * y + z * z).sqrt())
     }
-}
-
-/// The gradient magnitude of an image, as [`Backend::gradient_magnitude`](crate::Backend::gradient_magnitude) defines it.
-pub(super) fn magnitude(image: &Image, spacing: [f64; 3]) -> Image {
-    let nx = image.shape[0];
-    let gradient = Gradient::per_finest_spacing(image.shape, spacing);
-    let mut out = Image::zeros(image.shape);
-    let rows = out.voxels.par_chunks_mut(nx).enumerate();
-    rows.for_each_init(
-        || Slopes::new(nx),
-        |slopes, (row, voxels)| {
-            let magnitudes = gradient.magnitudes(&image.voxels, row, slopes);
-            voxels.iter_mut().zip(magnitudes).for_each(|(voxel, magnitude)| *voxel = magnitude);
-        },
-    );
-    out
-}
-
-/// The mean gradient magnitude by intensity, as [`Backend::gradient_profile`](crate::Backend::gradient_profile) defines
-/// it.
-pub(super) fn profile(image: &Image, spacing: [f64; 3]) -> Vec<ProfileBin> {
-    let nx = image.shape[0];
-    let gradient = Gradient::per_finest_spacing(image.shape, spacing);
-    // For each bin: the number of voxels, and the sum of their magnitudes. The sums are integers, so their order does
-    // not matter.
-    type Sums = [[u64; 2]; PROFILE_BINS];
-    let empty = || ([[0; 2]; PROFILE_BINS], Slopes::new(nx));
-    let add_row = |(mut sums, mut slopes): (Sums, Slopes), (row, voxels): (usize, &[f32])| {
-        let magnitudes = gradient.magnitudes(&image.voxels, row, &mut slopes);
-        for (value, magnitude) in voxels.iter().zip(magnitudes) {
-            if value.is_finite() && !magnitude.is_nan() {
-                let bin = &mut sums[((value * PROFILE_BINS as f32) as usize).min(PROFILE_BINS - 1)];
-                *bin = [bin[0] + 1, bin[1] + (magnitude.min(2.0) * profile::UNIT) as u64];
-            }
-        }
-        (sums, slopes)
-    };
-    let add = |mut a: Sums, b: Sums| {
-        a.as_flattened_mut().iter_mut().zip(b.as_flattened()).for_each(|(a, b)| *a += b);
-        a
-    };
-    let rows = image.voxels.par_chunks(nx).enumerate();
-    let sums = rows.fold(empty, add_row).map(|(sums, _)| sums).reduce(|| [[0; 2]; PROFILE_BINS], add);
-    profile::bins(sums)
 }

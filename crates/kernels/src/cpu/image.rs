@@ -6,10 +6,10 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 use wide::f32x4;
 
-use super::correlation_ratio::backdrop::Backdrop;
-use super::points::{Place, Points};
+use super::points::{Place, Points, strides};
 use super::zeros;
 use crate::Error;
+use crate::cpu::backdrop::Backdrop;
 
 /// A scalar volume in main memory, x fastest.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ impl Image {
 
     /// The backdrop of the image: the parts where all voxels have the background value.
     pub(super) fn backdrop(&self) -> Arc<Backdrop> {
-        self.voxels.backdrop.get_or_init(|| Arc::new(Backdrop::of(self))).clone()
+        self.voxels.backdrop.get_or_init(|| Arc::new(Backdrop::of(self.shape, &self.voxels))).clone()
     }
 }
 
@@ -152,12 +152,6 @@ impl<'a> Sampler<'a> {
         }
         self.voxels[self.cell.nearest(point)]
     }
-}
-
-/// Distance in memory to the next voxel along each axis, 0 along an axis of one voxel.
-pub(super) fn strides(shape: [usize; 3]) -> [usize; 3] {
-    let steps = [1, shape[0], shape[0] * shape[1]];
-    std::array::from_fn(|axis| if shape[axis] > 1 { steps[axis] } else { 0 })
 }
 
 /// Finds the cell of eight voxels around a point. Vectors have four lanes: the first three are x, y and z; the fourth

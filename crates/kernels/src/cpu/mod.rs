@@ -1,49 +1,38 @@
-//! The CPU backend: every operation of [`Backend`](crate::Backend) on rayon's threads, one file per operation.
-//! `backend.rs` names the function of each operation.
+//! The CPU backend: every operation of [`Backend`](crate::Backend) on rayon's threads, one folder for each family.
+//! A family's `mod.rs` implements its trait; an operation of more than a few lines has a file of its name.
 //!
 //! The work is divided into blocks of rows and slices, or into rows or slices. No result depends on the division or on
 //! the number of threads: sums are made per row or slice, and added in their order.
 
-mod backend;
+mod backdrop;
 mod bias;
 mod blocks;
 mod box_sums;
-mod contrast;
+mod cells;
 mod corners;
-mod correlation_ratio;
-mod cross_correlation;
-mod distance;
 mod extent;
 mod field;
-mod fit_sums;
+mod fields;
 mod fusion;
 mod gradient;
 mod image;
 mod intensity;
-mod invert;
-mod jacobian;
-mod joint_histogram;
 mod lanes;
-mod mattes;
-mod mix;
-mod moments;
+mod line;
+mod memory;
 mod points;
-mod relax;
-mod resample;
-mod samples;
-mod scores;
-mod sinc;
-mod smooth;
-mod spline;
+mod relaxation;
+mod rows;
+mod similarity;
+mod warping;
+mod whole;
 
 pub use bias::BiasMesh;
-pub use correlation_ratio::FixedBins;
-pub use cross_correlation::CcWorkspace;
-pub use distance::signed_distance;
 pub use field::Field;
 pub use image::Image;
-pub use mattes::MiWorkspace;
-pub use relax::Relaxation;
+pub use intensity::signed_distance;
+pub use relaxation::RelaxWorkspace;
+pub use similarity::{CcWorkspace, FixedBins, MiWorkspace};
 
 use crate::huge_pages;
 

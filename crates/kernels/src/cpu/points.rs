@@ -1,8 +1,7 @@
 //! Points in a volume, many at a time: the cells that contain them are found by vector instructions, before single
 //! voxels are read. A cell lies between eight neighbouring voxels.
 
-use super::correlation_ratio::cells::whole;
-use super::image::strides;
+use crate::cpu::whole::whole;
 
 /// Number of points that one step of a vectorised loop processes.
 const LANES: usize = 16;
@@ -94,6 +93,12 @@ impl Points {
     pub(super) fn place(&self, point: usize) -> Place {
         Place { near: self.near[point] as usize, within: self.within.each_ref().map(|axis| axis[point]) }
     }
+}
+
+/// Distance in memory to the next voxel along each axis, 0 along an axis of one voxel.
+pub(super) fn strides(shape: [usize; 3]) -> [usize; 3] {
+    let steps = [1, shape[0], shape[0] * shape[1]];
+    std::array::from_fn(|axis| if shape[axis] > 1 { steps[axis] } else { 0 })
 }
 
 #[cfg(test)]

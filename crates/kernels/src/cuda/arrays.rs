@@ -8,7 +8,8 @@ use std::sync::Arc;
 use cust::sys;
 
 use super::buffer::Buffer;
-use super::device::{Device, KeptContext, check};
+use super::device::{Device, KeptContext};
+use super::driver::check;
 use crate::Error;
 
 /// A 3D array of floats and the texture and surface objects by which kernels access it.

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use cust::sys;
 
-use super::device::{Device, check};
+use super::device::Device;
+use super::driver::check;
 use super::staging::Staging;
 use crate::Error;
 
@@ -86,7 +87,7 @@ impl<T: Plain> Buffer<T> {
             // SAFETY: the values are plain numbers, whose bytes are all initialised.
             let bytes = unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), count * size_of::<T>()) };
             // SAFETY: the buffer has at least as many bytes as `bytes`.
-            return unsafe { self.device.staging().send(&self.device, bytes, self.pointer) };
+            return unsafe { self.device.send(bytes, self.pointer) };
         }
         self.device.bind("upload")?;
         // SAFETY: source and target have at least `count` elements. The driver has read pageable memory when the call
@@ -125,7 +126,7 @@ impl<T: Plain> Buffer<T> {
         // SAFETY: `bytes` covers exactly `room`, and is only written to, so that it need not be initialised.
         let bytes = unsafe { std::slice::from_raw_parts_mut(room.as_mut_ptr().cast(), size_of_val(room)) };
         // SAFETY: the buffer has at least as many bytes as `bytes`.
-        unsafe { self.device.staging().fetch(&self.device, self.pointer, bytes) }
+        unsafe { self.device.fetch(self.pointer, bytes) }
     }
 
     pub(super) fn download_into(&self, values: &mut [T]) -> Result<(), Error> {
@@ -192,5 +193,17 @@ impl<T> Drop for Buffer<T> {
     fn drop(&mut self) {
         // SAFETY: `allocate` of this device returned the address, and no other value contains it.
         unsafe { self.device.free(self.pointer) };
+    }
+}
+
+/// Returns a buffer with at least `len` elements: the given one, or a new one that replaces it.
+pub(super) fn grown<'b, T: Plain>(
+    buffer: &'b mut Option<Buffer<T>>,
+    len: usize,
+    device: &Arc<Device>,
+) -> Result<&'b mut Buffer<T>, Error> {
+    match buffer.take_if(|buffer| buffer.len() >= len) {
+        Some(large) => Ok(buffer.insert(large)),
+        None => Ok(buffer.insert(Buffer::uninitialised(device, len.next_power_of_two())?)),
     }
 }

@@ -1,17 +1,18 @@
 //! One CUDA device: its context, stream and memory, and the errors of the driver.
 
+use std::mem::MaybeUninit;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cust::context::{Context, CurrentContext};
 use cust::device::{Device as CudaDevice, DeviceAttribute};
-use cust::error::CudaError;
 use cust::stream::{Stream, StreamFlags};
 use cust::sys;
 
 use super::code::MACHINE;
-use super::pending::SpareSums;
+use super::driver::{check, driver_error};
 use super::profile::Profile;
-use super::staging::Staging;
+use super::spare_sums::SpareSums;
+use super::staging::{Ends, Staging};
 use crate::Error;
 
 /// A CUDA device of this machine.
@@ -177,8 +178,27 @@ impl Device {
         &self.stream
     }
 
-    pub(super) fn staging(&self) -> &Staging {
-        &self.staging
+    /// Copies device memory to `to` through page-locked memory, after all earlier work of the stream.
+    ///
+    /// # Safety
+    /// `from` is device memory of at least as many bytes as `to`.
+    pub(super) unsafe fn fetch(&self, from: u64, to: &mut [MaybeUninit<u8>]) -> Result<(), Error> {
+        // SAFETY: the caller promises that the device memory is large enough.
+        unsafe { self.staging.fetch(self.ends(), from, to) }
+    }
+
+    /// Copies `from` to device memory through page-locked memory, after all earlier work of the stream. `from` may be
+    /// changed as soon as this returns.
+    ///
+    /// # Safety
+    /// `to` is device memory of at least as many bytes as `from`.
+    pub(super) unsafe fn send(&self, from: &[u8], to: u64) -> Result<(), Error> {
+        // SAFETY: the caller promises that the device memory is large enough.
+        unsafe { self.staging.send(self.ends(), from, to) }
+    }
+
+    fn ends(&self) -> Ends<'_> {
+        Ends { context: &self.context, stream: &self.stream }
     }
 
     pub(super) fn sums(&self) -> &SpareSums {
@@ -288,28 +308,4 @@ fn keep_freed_memory(device: sys::CUdevice) -> bool {
                 (&raw mut everything).cast(),
             ) == sys::CUresult::CUDA_SUCCESS
     }
-}
-
-/// Converts a return code of the driver to a result.
-pub(super) fn check(operation: &'static str, result: sys::CUresult) -> Result<(), Error> {
-    check_code(operation, result as u32)
-}
-
-/// Like [`check`], for a return code as a number.
-pub(super) fn check_code(operation: &'static str, code: u32) -> Result<(), Error> {
-    if code == 0 { Ok(()) } else { Err(code_error(operation, code)) }
-}
-
-pub(super) fn driver_error(operation: &'static str, error: CudaError) -> Error {
-    code_error(operation, error as u32)
-}
-
-fn code_error(operation: &'static str, code: u32) -> Error {
-    /// The error code that the library `cust` returns in place of driver codes that are not in its list.
-    const UNKNOWN: u32 = 999;
-    let code = match (code, antsreg_cuda_driver::last_unlisted_error()) {
-        (UNKNOWN, unlisted) if unlisted != 0 => unlisted,
-        _ => code,
-    };
-    Error::Driver { operation, code, reason: antsreg_cuda_driver::error_text(code) }
 }

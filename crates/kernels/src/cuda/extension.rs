@@ -16,7 +16,7 @@ pub use super::module::Kernel;
 
 use super::Cuda;
 use super::code::Code;
-use super::device::{check, driver_error};
+use super::driver::{check, driver_error};
 use super::image::Image;
 use super::launch::Launch;
 use super::module::Loaded;

@@ -2,23 +2,30 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Cuda;
 use super::arrays::Texture;
 use super::buffer::Buffer;
 use super::device::Device;
-use super::field::planes;
-use super::ratio_bricks::Backdrop;
+use super::planes::planes;
 use crate::Error;
 
 /// A scalar volume on the device, x fastest.
 pub struct Image {
     pub(super) shape: [usize; 3],
-    voxels: Buffer<f32>,
+    pub(super) voxels: Buffer<f32>,
     /// The image's copy in a texture, created when an operation first reads the image as a texture. The copy is out of
     /// date after the image has been written.
     texture: Mutex<Option<Texture>>,
     /// The regions where the image is zero, computed when first needed and dropped when the image is written.
     backdrop: Mutex<Option<Arc<Backdrop>>>,
+}
+
+/// The backdrop of a moving image: for each cell of voxels, the distance to the nearest voxels that are not zero.
+pub(super) struct Backdrop {
+    /// For each cell (2×2×2 voxels of the moving image), the distance in cells to the nearest cell with a voxel that is
+    /// not zero.
+    pub(super) distance: Buffer<u16>,
+    /// The bits of the image's largest absolute value, which is a float.
+    pub(super) largest: Buffer<u32>,
 }
 
 /// The texture objects of an image, which differ in their interpolation.
@@ -31,7 +38,7 @@ pub(super) struct TextureObjects {
 }
 
 impl Image {
-    fn of(shape: [usize; 3], voxels: Buffer<f32>) -> Image {
+    pub(super) fn of(shape: [usize; 3], voxels: Buffer<f32>) -> Image {
         Image { shape, voxels, texture: Mutex::new(None), backdrop: Mutex::new(None) }
     }
 
@@ -84,30 +91,13 @@ impl Image {
         Ok(TextureObjects { exact: texture.exact, filtered: texture.filtered })
     }
 
-    /// The backdrop of the image: the regions where all voxels are zero. It is computed on the first call and kept
-    /// until the image changes.
-    pub(super) fn backdrop(&self, cuda: &Cuda) -> Result<Arc<Backdrop>, Error> {
+    /// The backdrop of the image: the regions where all voxels are zero. `make` computes it
+    /// on the first call; it is kept until the image changes.
+    pub(super) fn backdrop(&self, make: impl FnOnce() -> Result<Backdrop, Error>) -> Result<Arc<Backdrop>, Error> {
         let mut backdrop = self.backdrop.lock().unwrap_or_else(PoisonError::into_inner);
         match &*backdrop {
             Some(known) => Ok(known.clone()),
-            None => Ok(backdrop.insert(Arc::new(Backdrop::of(cuda, self)?)).clone()),
+            None => Ok(backdrop.insert(Arc::new(make()?)).clone()),
         }
-    }
-}
-
-impl Cuda {
-    pub(super) fn new_image(&self, shape: [usize; 3]) -> Result<Image, Error> {
-        Ok(Image::of(shape, planes(&self.device, shape, 1, true)?))
-    }
-
-    pub(super) fn upload_image(&self, shape: [usize; 3], voxels: &[f32]) -> Result<Image, Error> {
-        Error::check_length("upload", shape, voxels.len())?;
-        let mut image = Image::uninitialised(&self.device, shape)?;
-        image.voxels.upload(voxels)?;
-        Ok(image)
-    }
-
-    pub(super) fn download_image(&self, image: &Image) -> Result<Vec<f32>, Error> {
-        image.voxels.download(image.len())
     }
 }

@@ -139,95 +139,101 @@ impl FusionOfRadius {
     }
 }
 
-/// All kernels of a device. Modules that nearly every registration needs are loaded in parallel when the device is
-/// opened: the driver compiles each of them, unless it has cached the result of an earlier run.
-macro_rules! load_at_once {
+/// Declares the groups of kernels: what they are called, and the kernels of each, which are loaded when first used.
+macro_rules! groups {
     ($($field:ident: $type:ident),+ $(,)?) => {
+        /// Kernels that are loaded together. The driver needs some milliseconds to load a group, and up to a second
+        /// if it must compile the group from PTX.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum KernelGroup {
+            $(
+                #[doc = concat!("The kernels of `", stringify!($field), "`.")]
+                $type,
+            )+
+            /// The kernels of the exact derivative of the tiled cross-correlation without masks.
+            CcExact {
+                /// Radius of the windows, voxels.
+                radius: usize,
+            },
+        }
+
+        /// All kernels of a device.
+        #[derive(Default)]
         pub(super) struct Kernels {
-            $(pub(super) $field: $type,)+
-            later: Later,
+            $($field: OnceLock<$type>,)+
             cc_tiled: [[OnceLock<Alone>; 5]; CC_TILED.len()],
             fusion_of_radius: [OnceLock<FusionOfRadius>; FUSION_OF_RADIUS.len()],
         }
 
-        const AT_ONCE: &[Code] = &[$($type::CODE),+];
+        const GROUPS: &[Code] = &[$($type::CODE),+];
 
         impl Kernels {
-            pub(super) fn load(device: &Arc<Device>) -> Result<Kernels, Error> {
-                std::thread::scope(|scope| {
-                    $(let $field = scope.spawn(|| $type::load(device));)+
-                    Ok(Kernels {
-                        $($field: $field.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?,)+
-                        later: Later::default(),
-                        cc_tiled: Default::default(),
-                        fusion_of_radius: Default::default(),
-                    })
-                })
+            $(pub(super) fn $field(&self, device: &Arc<Device>) -> Result<&$type, Error> {
+                once(&self.$field, || $type::load(device))
+            })+
+
+            /// Loads a group of kernels, unless this was done before.
+            pub(super) fn load(&self, group: KernelGroup, device: &Arc<Device>) -> Result<(), Error> {
+                match group {
+                    $(KernelGroup::$type => self.$field(device).map(drop),)+
+                    KernelGroup::CcExact { radius } => [CcKernel::Terms, CcKernel::Exact]
+                        .into_iter()
+                        .try_for_each(|which| self.cc_tiled(which, radius, device).map(drop)),
+                }
             }
         }
     };
 }
 
-/// Modules that are loaded when first used, because the driver needs time to compile each of them.
-macro_rules! load_later {
-    ($($field:ident: $type:ident),+ $(,)?) => {
-        #[derive(Default)]
-        struct Later {
-            $($field: OnceLock<$type>,)+
-        }
-
-        const LATER: &[Code] = &[$($type::CODE),+];
-
-        impl Kernels {
-            $(pub(super) fn $field(&self, device: &Arc<Device>) -> Result<&$type, Error> {
-                once(&self.later.$field, || $type::load(device))
-            })+
-        }
-    };
-}
-
-load_at_once!(
-    bin_fixed: BinFixed,
-    compose: Compose,
-    correlation: Correlation,
-    ratio_bricks: RatioBricks,
-    intensity: Intensity,
-    invert: Invert,
-    layout: Layout,
-    max_norm: MaxNorm,
-    mix: Mix,
-    resample: Resample,
-    resize_field: ResizeField,
-    scores: Scores,
-    smooth: Smooth,
-    relax: Relax,
-    update: Update,
-    warp: Warp,
-);
-
-load_later!(
+groups!(
     bias: Bias,
+    bin_fixed: BinFixed,
     cc_direct: CcDirect,
+    compose: Compose,
     contrast: Contrast,
+    correlation: Correlation,
     correlation_ratio: CorrelationRatio,
     deflate: Deflate,
     distance: Distance,
     fit_sums: FitSums,
     fusion: Fusion,
     gradient_magnitude: GradientMagnitude,
+    intensity: Intensity,
+    invert: Invert,
     jacobian: Jacobian,
     joint_histogram: JointHistogram,
+    layout: Layout,
     mattes: Mattes,
+    max_norm: MaxNorm,
+    mix: Mix,
     moments: Moments,
+    ratio_bricks: RatioBricks,
     ratio_bricks_filtered: RatioBricksFiltered,
+    relax: Relax,
+    resample: Resample,
+    resize_field: ResizeField,
+    scores: Scores,
     sinc: Sinc,
+    smooth: Smooth,
     smooth_3: Smooth3,
     smooth_4: Smooth4,
     smooth_5: Smooth5,
     smooth_6: Smooth6,
     smooth_8: Smooth8,
     spline: Spline,
+    update: Update,
+    warp: Warp,
 );
+
+/// The kernels that a caller will need, so that they are loaded before.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Preload {
+    /// Loaded while the device is opened, all at the same time.
+    pub at_once: &'static [KernelGroup],
+    /// Loaded afterwards by a thread, one after the other in this order. On chips for which the driver must compile
+    /// kernels, they are loaded when first used instead.
+    pub ahead: &'static [KernelGroup],
+}
 
 impl Kernels {
     /// A kernel of the tiled cross-correlation with windows of this radius.
@@ -239,19 +245,13 @@ impl Kernels {
         Ok(&alone.kernel)
     }
 
-    /// Loads modules that most registrations need, but not at once, in the order in which they need them. An error comes
-    /// again when such a module is needed.
-    pub(super) fn load_ahead(&self, device: &Arc<Device>) {
-        /// The default radius of the cross-correlation.
-        const RADIUS: usize = 2;
-        let _ = self.gradient_magnitude(device);
-        let _ = self.smooth_4(device);
-        let _ = self.smooth_3(device);
-        let _ = self.smooth_8(device);
-        for which in [CcKernel::Terms, CcKernel::Exact] {
-            let _ = self.cc_tiled(which, RADIUS, device);
-        }
-        let _ = self.smooth_5(device);
+    /// Loads groups of kernels, all at the same time.
+    pub(super) fn load_all(&self, groups: &[KernelGroup], device: &Arc<Device>) -> Result<(), Error> {
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = groups.iter().map(|group| scope.spawn(|| self.load(*group, device))).collect();
+            let mut done = threads.into_iter().map(|thread| thread.join());
+            done.try_for_each(|done| done.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })
     }
 
     /// The kernels of label fusion for patches of this radius.
@@ -264,13 +264,13 @@ impl Kernels {
 }
 
 /// The compiled code of every source file, with the names of the kernels that are loaded from it.
-fn groups() -> impl Iterator<Item = &'static Code> {
-    [AT_ONCE, LATER, &CC_TILED, &FUSION_OF_RADIUS].into_iter().flatten()
+fn files() -> impl Iterator<Item = &'static Code> {
+    [GROUPS, &CC_TILED, &FUSION_OF_RADIUS].into_iter().flatten()
 }
 
 /// The compiled code of every source file, by the name of the file.
 pub fn all_code() -> BTreeMap<&'static str, &'static Code> {
-    groups().map(|code| (code.name, code)).collect()
+    files().map(|code| (code.name, code)).collect()
 }
 
 #[cfg(test)]
@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn every_kernel_stands_in_its_files() {
-        for Code { name, ptx, cubin, kernels } in groups() {
+        for Code { name, ptx, cubin, kernels } in files() {
             let (ptx, cubin) = (ptx.text().expect("text"), cubin.bytes().expect("bytes"));
             for kernel in *kernels {
                 let section = format!("\0.text.{kernel}\0");

@@ -6,9 +6,9 @@ use antsreg_core::AffineTransform;
 use cust::sys;
 
 use super::Cuda;
-use super::device::check_code;
-use super::field::plane;
+use super::driver::check_code;
 use super::module::Kernel;
+use super::planes::plane;
 use crate::Error;
 
 /// A launch of a kernel. `bytes` is, for the profile of kernel times, the least number of bytes that the kernel reads

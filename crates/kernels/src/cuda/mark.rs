@@ -3,7 +3,7 @@
 use cust::stream::Stream;
 use cust::sys;
 
-use super::device::check;
+use super::driver::check;
 use crate::Error;
 
 /// A CUDA event that marks a point of the stream. It has no timing, because events with timing cost more.

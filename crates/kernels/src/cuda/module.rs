@@ -6,7 +6,8 @@ use cust::module::Module;
 use cust::sys;
 
 use super::code::Code;
-use super::device::{Device, check, driver_error};
+use super::device::Device;
+use super::driver::{check, driver_error};
 use crate::Error;
 
 /// A kernel of a loaded module.

@@ -1,13 +1,11 @@
 //! Measures the times of kernels on the device.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use cust::event::{Event, EventFlags};
 use cust::stream::Stream;
 
-use super::buffer::Buffer;
-use super::device::{Device, driver_error};
+use super::driver::driver_error;
 use crate::Error;
 
 /// Times and number of all launches of one kernel.
@@ -41,7 +39,7 @@ struct Timed {
     end: Event,
 }
 
-fn new_event() -> Result<Event, Error> {
+pub(super) fn new_event() -> Result<Event, Error> {
     Event::new(EventFlags::DEFAULT).map_err(|error| driver_error("profile", error))
 }
 
@@ -92,22 +90,4 @@ impl Profile {
         });
         Ok(times.collect())
     }
-}
-
-/// Bandwidth of device memory: that of the fastest of a few copies between two buffers that are far larger than any
-/// cache.
-pub(super) fn copy_bandwidth(device: &Arc<Device>) -> Result<f64, Error> {
-    const WORDS: usize = 1 << 27;
-    let wrap = |error| driver_error("copy bandwidth", error);
-    let (from, mut to) = (Buffer::<f32>::zeroed(device, WORDS)?, Buffer::<f32>::zeroed(device, WORDS)?);
-    let mut fastest = f64::INFINITY;
-    for _ in 0..8 {
-        let (start, end) = (new_event()?, new_event()?);
-        start.record(device.stream()).map_err(wrap)?;
-        to.copy_from(&from)?;
-        end.record(device.stream()).map_err(wrap)?;
-        device.synchronize("copy bandwidth")?;
-        fastest = fastest.min(f64::from(end.elapsed_time_f32(&start).map_err(wrap)?) / 1e3);
-    }
-    Ok((2 * WORDS * size_of::<f32>()) as f64 / fastest)
 }

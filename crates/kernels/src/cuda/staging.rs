@@ -7,11 +7,13 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 use std::sync::{Mutex, PoisonError};
 
+use cust::context::{Context, CurrentContext};
+use cust::stream::Stream;
 use cust::sys;
 
-use super::device::{Device, check};
+use super::driver::{check, driver_error};
 use super::mark::Mark;
-use super::pending::SpareSums;
+use super::spare_sums::SpareSums;
 use crate::{Error, huge_pages};
 
 /// Size of the pieces into which a volume is divided for transfer, bytes: that of a huge page, where the system has
@@ -24,6 +26,13 @@ const LANES: usize = 8;
 /// Largest number of pieces that are in transfer to the device at the same time. Uploads cause no page faults, so few
 /// are enough; with more, six workers on two devices that start together would wait for each other.
 const SENDING: usize = 3;
+
+/// The context and the stream of the device to or from which a volume is transferred.
+#[derive(Clone, Copy)]
+pub(super) struct Ends<'d> {
+    pub(super) context: &'d Context,
+    pub(super) stream: &'d Stream,
+}
 
 /// Page-locked memory for transfers, allocated when the device is opened and freed with the device's context.
 pub(super) struct Staging {
@@ -64,14 +73,14 @@ impl Staging {
     ///
     /// # Safety
     /// `from` is device memory of at least as many bytes as `to`.
-    pub(super) unsafe fn fetch(&self, device: &Device, from: u64, to: &mut [MaybeUninit<u8>]) -> Result<(), Error> {
+    pub(super) unsafe fn fetch(&self, ends: Ends<'_>, from: u64, to: &mut [MaybeUninit<u8>]) -> Result<(), Error> {
         huge_pages::advise(to);
-        let stream = device.stream();
+        let stream = ends.stream;
         let (head, pages) = to.split_at_mut(to.as_ptr().align_offset(PIECE).min(to.len()));
         let after = head.len();
         let pages = pages.chunks_mut(PIECE).enumerate().map(|(n, page)| (after + n * PIECE, page));
         let pieces = [(0, head)].into_iter().chain(pages).filter(|(_, piece)| !piece.is_empty());
-        self.carry(device, "download", LANES, pieces, |Lane { memory, arrived }, (offset, piece)| {
+        self.carry(ends, "download", LANES, pieces, |Lane { memory, arrived }, (offset, piece)| {
             // SAFETY: this thread's page-locked memory has room for one piece, the largest part of a volume that is
             // copied at once. The caller promises that the device memory at `from` is large enough.
             let result = unsafe {
@@ -91,10 +100,10 @@ impl Staging {
     ///
     /// # Safety
     /// `to` is device memory of at least as many bytes as `from`.
-    pub(super) unsafe fn send(&self, device: &Device, from: &[u8], to: u64) -> Result<(), Error> {
-        let stream = device.stream();
+    pub(super) unsafe fn send(&self, ends: Ends<'_>, from: &[u8], to: u64) -> Result<(), Error> {
+        let stream = ends.stream;
         let pieces = from.chunks(PIECE).enumerate().map(|(n, piece)| (n * PIECE, piece));
-        self.carry(device, "upload", SENDING, pieces, |Lane { memory, arrived }, (offset, piece)| {
+        self.carry(ends, "upload", SENDING, pieces, |Lane { memory, arrived }, (offset, piece)| {
             // SAFETY: this thread's page-locked memory has room for one piece, the largest part of a volume that is
             // copied at once, and no earlier copy still reads from this memory. The caller promises that the device
             // memory at `to` is large enough.
@@ -112,7 +121,7 @@ impl Staging {
     /// memory of a lane.
     fn carry<T: Send>(
         &self,
-        device: &Device,
+        ends: Ends<'_>,
         operation: &'static str,
         count: usize,
         pieces: impl Iterator<Item = T>,
@@ -125,7 +134,7 @@ impl Staging {
             of_lanes[n % count].push(piece);
         }
         let work = |(lane, pieces): (&mut Lane, Vec<T>)| {
-            device.bind(operation)?;
+            CurrentContext::set_current(ends.context).map_err(|error| driver_error(operation, error))?;
             pieces.into_iter().try_for_each(|piece| {
                 lane.arrived.wait(operation)?;
                 one(lane, piece)

@@ -1,7 +1,8 @@
 //! Tests of the operations of N4 against their definitions, sample by sample and control point by control point.
 
 use antsreg_kernels::bias::{BiasBackend, Histogram, MeshAxis, Reach, Samples, Sharpened};
-use antsreg_kernels::{Backend, Cpu, Error};
+use antsreg_kernels::ops::Memory;
+use antsreg_kernels::{Cpu, Error};
 
 use super::scene::{self, Random};
 
@@ -66,7 +67,7 @@ impl Scene {
         [0, 1, 2].map(|n| axis(self.shape[n], self.elements[n]))
     }
 
-    fn upload(&self, voxels: &[f32]) -> <Cpu as Backend>::Image {
+    fn upload(&self, voxels: &[f32]) -> <Cpu as Memory>::Image {
         Cpu.upload(self.shape, voxels).unwrap()
     }
 

@@ -1,7 +1,8 @@
 //! Tests that the costs of several transforms are equal whether they are computed in one call or one by one.
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::{Backend, Cpu, JointParameters, JointSampling};
+use antsreg_kernels::ops::{Memory, Similarity, Warping};
+use antsreg_kernels::{Cpu, JointParameters, JointSampling};
 use nalgebra::{Rotation3, Vector3};
 
 use super::scene;
@@ -49,9 +50,8 @@ fn an_image_that_was_written_has_another_backdrop() {
     let fixed = Cpu.upload(FIXED, &scene::image(FIXED, 43)).unwrap();
     let bins = Cpu.bin_fixed(&fixed, None, (0.0, 1.0), 16).unwrap();
     let identity = [AffineTransform::identity()];
-    let cost = |moving: &<Cpu as Backend>::Image| {
-        Cpu.correlation_ratio(&bins, moving, None, [1.0; 3], &identity).unwrap()[0]
-    };
+    let cost =
+        |moving: &<Cpu as Memory>::Image| Cpu.correlation_ratio(&bins, moving, None, [1.0; 3], &identity).unwrap()[0];
     let mut moving = Cpu.upload(FIXED, &vec![0.3; FIXED.iter().product()]).unwrap();
     assert_eq!(cost(&moving), 1.0, "of a constant image");
     Cpu.resample(&fixed, &identity[0], 0.0, &mut moving).unwrap();

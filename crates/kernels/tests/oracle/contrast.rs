@@ -1,7 +1,8 @@
 //! Tests of the operation that computes the contrast across a surface, against its definition.
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::{Backend, ContrastRule, Cpu};
+use antsreg_kernels::ops::{Memory, Similarity};
+use antsreg_kernels::{ContrastRule, Cpu};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
 use super::naive::{self, trilinear};
@@ -23,7 +24,7 @@ fn points() -> Vec<([f64; 3], [f64; 3], f64)> {
         .collect()
 }
 
-fn image(points: &[([f64; 3], [f64; 3], f64)]) -> <Cpu as Backend>::Image {
+fn image(points: &[([f64; 3], [f64; 3], f64)]) -> <Cpu as Memory>::Image {
     let mut rows: Vec<f32> = Vec::new();
     for axis in 0..3 {
         rows.extend(points.iter().map(|(inner, ..)| inner[axis] as f32));

@@ -1,7 +1,8 @@
 use std::io::Read;
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::{Backend, Cpu, InversionLimits};
+use antsreg_kernels::ops::{Fields, Memory};
+use antsreg_kernels::{Cpu, InversionLimits};
 use nalgebra::{Matrix3, Vector3};
 
 use super::naive::{self, displaced, field_at, index, on_border};
@@ -11,7 +12,7 @@ use super::worst;
 /// Tolerance for coordinates in single precision and trilinear interpolation of vectors of up to 3 voxels.
 const INTERPOLATION: f64 = 1e-4;
 
-type Field = <Cpu as Backend>::Field;
+type Field = <Cpu as Memory>::Field;
 
 fn uploaded(shape: [usize; 3], vectors: &[[f32; 3]]) -> Field {
     Cpu.upload_field(shape, vectors).unwrap()

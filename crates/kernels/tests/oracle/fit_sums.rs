@@ -2,7 +2,8 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::apply::BSpline;
-use antsreg_kernels::{Backend, Cpu, FitRule};
+use antsreg_kernels::ops::{Memory, Similarity, Warping};
+use antsreg_kernels::{Cpu, FitRule};
 use nalgebra::{Rotation3, Vector3};
 
 use super::naive;
@@ -25,7 +26,7 @@ fn points(functions: usize) -> Vec<([f64; 3], Vec<f64>)> {
         .collect()
 }
 
-fn image(points: &[([f64; 3], Vec<f64>)], functions: usize) -> <Cpu as Backend>::Image {
+fn image(points: &[([f64; 3], Vec<f64>)], functions: usize) -> <Cpu as Memory>::Image {
     let mut rows: Vec<f32> = Vec::new();
     for axis in 0..3 {
         rows.extend(points.iter().map(|(at, _)| at[axis] as f32));

@@ -1,6 +1,7 @@
 use std::io::Read;
 
-use antsreg_kernels::{Backend, Cpu, DistanceLimits, Error, PROFILE_BINS, Sampling};
+use antsreg_kernels::ops::{Intensity, Memory, Warping};
+use antsreg_kernels::{Cpu, DistanceLimits, Error, PROFILE_BINS, Sampling};
 
 use super::naive::{self, apply, index, trilinear, within_half_a_voxel};
 use super::scene::{self, SHAPES, voxels};

@@ -1,6 +1,7 @@
 //! Tests of Mattes mutual information: its value and its derivative.
 
-use antsreg_kernels::{Backend, Cpu, Error, MetricOutput, MiParameters};
+use antsreg_kernels::ops::{Memory, Similarity};
+use antsreg_kernels::{Cpu, Error, MetricOutput, MiParameters};
 
 use super::naive::{gradient, index};
 use super::scene::{self, Random, SHAPES, voxels};

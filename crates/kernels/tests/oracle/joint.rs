@@ -1,7 +1,8 @@
 //! Tests of joint histograms and entropies against their definition.
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::{Backend, Cpu, Entropies, Error, JointParameters, JointSampling};
+use antsreg_kernels::ops::{Memory, Similarity};
+use antsreg_kernels::{Cpu, Entropies, Error, JointParameters, JointSampling};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
 use super::naive::{self, neighbours, trilinear};

@@ -1,4 +1,5 @@
-use antsreg_kernels::{Backend, CcDerivative, CcParameters, CcScores, Cpu, MetricOutput};
+use antsreg_kernels::ops::{Fields, Memory, Similarity};
+use antsreg_kernels::{CcDerivative, CcParameters, CcScores, Cpu, MetricOutput};
 
 use super::naive::{CrossCorrelation, Window, gradient, index};
 use super::scene::{self, Random, SHAPES, voxels};
@@ -6,7 +7,7 @@ use super::scene::{self, Random, SHAPES, voxels};
 /// Voxel spacing of the test images, mm.
 const SPACING: [f64; 3] = [1.0, 1.5, 2.0];
 
-type Image = <Cpu as Backend>::Image;
+type Image = <Cpu as Memory>::Image;
 
 struct Case {
     shape: [usize; 3],

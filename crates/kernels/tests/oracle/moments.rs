@@ -1,7 +1,8 @@
 //! Tests of the moments of intensity pairs (sums, squares and products) against their definition.
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::{Backend, Cpu, Moments};
+use antsreg_kernels::ops::{Memory, Similarity};
+use antsreg_kernels::{Cpu, Moments};
 use nalgebra::{Matrix3, Rotation3, Vector3};
 
 use super::naive::{self, trilinear};

@@ -1,12 +1,13 @@
 //! Tests of the relaxation of a pair of fields, against a naive implementation on whole volumes in double precision.
 
-use antsreg_kernels::{Backend, Cpu, InversionLimits, RelaxLimits, RelaxRound};
+use antsreg_kernels::ops::{Fields, Memory, Relaxation};
+use antsreg_kernels::{Cpu, InversionLimits, RelaxLimits, RelaxRound};
 
 use super::naive::{self, displaced, field_at, index};
 use super::scene::{self, SHAPES, voxels};
 use super::worst;
 
-type Field = <Cpu as Backend>::Field;
+type Field = <Cpu as Memory>::Field;
 type Vectors = Vec<[f32; 3]>;
 
 const SHAPE: [usize; 3] = SHAPES[0];
@@ -83,7 +84,7 @@ fn what_folds_is_smoothed_and_nothing_else() {
     let pulls: Vec<([usize; 3], f64)> = places.iter().map(|place| (*place, 1.0)).collect();
     for (variance_voxels, reach_voxels) in [(1.0, 1), (4.0, 3)] {
         let (mut there, mut back) = (uploaded(&vectors), Cpu.field(SHAPE).unwrap());
-        let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+        let mut relaxation = Cpu.relax_workspace(SHAPE).unwrap();
         let round = RelaxRound { variance_voxels, reach_voxels, ..round(limits, STAY) };
         let beyond = Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap();
         assert_eq!(beyond, [places.len(), 0]);
@@ -116,7 +117,7 @@ fn what_folds_is_moved_by_what_its_corners_want() {
         assert!(smallest.iter().all(|found| (found - limit).abs() > 1e-6));
         let expected = naive::unfolded(&vectors, shape, limit, allowed);
         let mut there = Cpu.upload_field(shape, &vectors).unwrap();
-        let (mut back, mut relaxation) = (Cpu.field(shape).unwrap(), Cpu.relaxation(shape).unwrap());
+        let (mut back, mut relaxation) = (Cpu.field(shape).unwrap(), Cpu.relax_workspace(shape).unwrap());
         let limits = RelaxLimits { smallest_jacobian: limit as f32, ..ANYTHING };
         let round = RelaxRound { unfolds: true, allowed, ..round(limits, STAY) };
         let beyond = Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap();
@@ -145,7 +146,7 @@ fn where_the_inverse_misses_a_little_the_field_is_made_its_inverse() {
     let expected = residuals(&vectors, &inverse).iter().filter(|residual| **residual > 0.3).count();
     assert_eq!(expected, 1);
     let (mut there, mut back) = (uploaded(&vectors), uploaded(&inverse));
-    let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+    let mut relaxation = Cpu.relax_workspace(SHAPE).unwrap();
     let round = round(limits, InversionLimits { untouched_voxels: f32::INFINITY, ..FOLLOW });
     assert_eq!(Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap(), [1, 0]);
     assert_eq!(downloaded(&back), inverse);
@@ -164,7 +165,7 @@ fn where_the_inverse_misses_much_the_field_is_smoothed_by_how_much() {
     for (largest_residual_voxels, gently) in [(0.3, false), (1.2, true)] {
         let limits = RelaxLimits { largest_residual_voxels, ..ANYTHING };
         let (mut there, mut back) = (uploaded(&vectors), uploaded(&inverse));
-        let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+        let mut relaxation = Cpu.relax_workspace(SHAPE).unwrap();
         let round = round(limits, InversionLimits { untouched_voxels: f32::INFINITY, ..FOLLOW });
         assert_eq!(Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap()[0], 1);
         let pull = (0.5 * (missed / f64::from(largest_residual_voxels) - 1.0) + 0.05).min(1.0);
@@ -191,7 +192,7 @@ fn the_field_is_made_the_inverse_by_short_steps_that_succeed_only() {
         let largest_residual_voxels = 0.07;
         let limits = RelaxLimits { largest_residual_voxels, ..ANYTHING };
         let (mut there, mut back) = (uploaded(&vectors), uploaded(&still));
-        let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+        let mut relaxation = Cpu.relax_workspace(SHAPE).unwrap();
         let beyond = Cpu.relax([&mut there, &mut back], &round(limits, follow), &mut relaxation).unwrap();
         assert_eq!(beyond[0], 1, "{miss}");
         let found: Vec<f32> = downloaded(&there).iter().map(|v| v[0]).collect();
@@ -218,7 +219,7 @@ fn a_voxel_at_the_limits_is_not_beyond_them() {
     {
         let limits = RelaxLimits { smallest_jacobian, largest_residual_voxels };
         let (mut there, mut back) = (uploaded(&vectors), Cpu.field(SHAPE).unwrap());
-        let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+        let mut relaxation = Cpu.relax_workspace(SHAPE).unwrap();
         let beyond = Cpu.relax([&mut there, &mut back], &round(limits, STAY), &mut relaxation).unwrap();
         assert_eq!(beyond[0], if all { vectors.len() } else { 0 }, "{limits:?}");
     }
@@ -236,7 +237,7 @@ fn the_other_field_follows_where_it_must() {
     let inverse = downloaded(&back);
     let limits = RelaxLimits { smallest_jacobian: 0.5, ..ANYTHING };
     let expected = determinants(&there).iter().filter(|determinant| **determinant < 0.5).count();
-    let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+    let mut relaxation = Cpu.relax_workspace(SHAPE).unwrap();
     let beyond = Cpu.relax([&mut there, &mut back], &round(limits, FOLLOW), &mut relaxation).unwrap();
     assert_eq!(beyond[0], expected);
     let (there, followed) = (downloaded(&there), downloaded(&back));
@@ -262,7 +263,7 @@ const LIMITS: RelaxLimits = RelaxLimits { smallest_jacobian: 0.05, largest_resid
 #[test]
 fn looking_where_something_changed_finds_what_looking_everywhere_finds() {
     let ([mut there, mut back], [mut all_there, mut all_back]) = (rough(), rough());
-    let (mut relaxation, mut everywhere) = (Cpu.relaxation(SHAPE).unwrap(), Cpu.relaxation(SHAPE).unwrap());
+    let (mut relaxation, mut everywhere) = (Cpu.relax_workspace(SHAPE).unwrap(), Cpu.relax_workspace(SHAPE).unwrap());
     for call in 0..8 {
         let round = RelaxRound { unfolds: call % 2 == 0, ..round(LIMITS, FOLLOW) };
         let beyond = Cpu.relax([&mut there, &mut back], &round, &mut relaxation).unwrap();
@@ -278,7 +279,7 @@ fn looking_where_something_changed_finds_what_looking_everywhere_finds() {
 #[test]
 fn in_the_end_both_fields_are_within_the_limits() {
     let [mut there, mut back] = rough();
-    let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+    let mut relaxation = Cpu.relax_workspace(SHAPE).unwrap();
     let mut calls = 0;
     loop {
         let round = RelaxRound { unfolds: calls % 3 > 0, ..round(LIMITS, FOLLOW) };
@@ -304,7 +305,7 @@ fn in_the_end_both_fields_are_within_the_limits() {
 fn a_round_looks_everywhere_only_if_told() {
     let (mut vectors, _) = pair();
     let limits = RelaxLimits { smallest_jacobian: 0.05, ..ANYTHING };
-    let mut relaxation = Cpu.relaxation(SHAPE).unwrap();
+    let mut relaxation = Cpu.relax_workspace(SHAPE).unwrap();
     let mut relaxed = |there: &mut Field, everywhere: bool| {
         if everywhere {
             Cpu.examine_all(&mut relaxation).unwrap();

@@ -1,6 +1,7 @@
 use antsreg_core::jacobian::JacobianSummary;
 use antsreg_core::{DisplacementField, Grid, Volume};
-use antsreg_kernels::{Backend, Cpu, Error, InverseConsistency, apply};
+use antsreg_kernels::ops::{Fields, Memory, Similarity};
+use antsreg_kernels::{Cpu, Error, InverseConsistency, apply};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
 use super::naive::{self, displaced, field_at};

@@ -1,6 +1,7 @@
 //! Tests of windowed sinc interpolation against its definition.
 
-use antsreg_kernels::{Backend, Cpu};
+use antsreg_kernels::Cpu;
+use antsreg_kernels::ops::{Memory, Warping};
 
 use super::scene::{self, SHAPES, voxels};
 use super::warped::Warped;

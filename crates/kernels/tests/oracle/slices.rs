@@ -2,7 +2,8 @@
 //! rise from the border along two axes.
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::{Backend, Cpu, JointParameters, JointSampling};
+use antsreg_kernels::ops::{Memory, Similarity};
+use antsreg_kernels::{Cpu, JointParameters, JointSampling};
 use nalgebra::{Matrix2, Matrix3, Rotation2, Vector2};
 
 use super::scene::{self, Random};

@@ -1,4 +1,5 @@
-use antsreg_kernels::{Backend, Cpu, Error};
+use antsreg_kernels::ops::{Memory, Warping};
+use antsreg_kernels::{Cpu, Error};
 use nalgebra::{DMatrix, DVector};
 
 use super::naive::index;

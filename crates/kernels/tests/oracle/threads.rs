@@ -1,6 +1,5 @@
-use antsreg_kernels::{
-    Backend, CcDerivative, CcParameters, Cpu, JointParameters, JointSampling, MetricOutput, MiParameters,
-};
+use antsreg_kernels::ops::{Fields, Intensity, Memory, Similarity};
+use antsreg_kernels::{CcDerivative, CcParameters, Cpu, JointParameters, JointSampling, MetricOutput, MiParameters};
 
 use super::scene;
 

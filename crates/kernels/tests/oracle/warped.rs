@@ -2,7 +2,8 @@
 //! interpolation.
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::{Backend, Cpu};
+use antsreg_kernels::Cpu;
+use antsreg_kernels::ops::Memory;
 
 use super::naive::{apply, displaced, within_half_a_voxel};
 use super::scene::{self, voxels};
@@ -12,7 +13,7 @@ const GRID: [usize; 3] = [35, 30, 9];
 
 pub struct Warped {
     pub map: AffineTransform,
-    pub field: <Cpu as Backend>::Field,
+    pub field: <Cpu as Memory>::Field,
     vectors: Vec<[f32; 3]>,
 }
 
@@ -28,7 +29,7 @@ impl Warped {
         &self,
         shape: [usize; 3],
         tolerance: f64,
-        operation: impl FnOnce(&Warped, &mut <Cpu as Backend>::Image),
+        operation: impl FnOnce(&Warped, &mut <Cpu as Memory>::Image),
         value: impl Fn([f64; 3]) -> f64,
     ) {
         let mut out = Cpu.image(GRID).unwrap();

@@ -389,7 +389,7 @@ fn fields<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), 
             &mut back,
             &InversionLimits { steps: 3, tolerance_voxels: 0.0, untouched_voxels: 0.0 },
         )?;
-        let mut relaxation = backend.relaxation(shape)?;
+        let mut relaxation = backend.relax_workspace(shape)?;
         for call in 0..5 {
             if call == 3 {
                 backend.examine_all(&mut relaxation)?;

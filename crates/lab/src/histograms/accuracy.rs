@@ -3,7 +3,8 @@
 //! difference between the images after the registration.
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::{Backend, Cuda};
+use antsreg_kernels::Cuda;
+use antsreg_kernels::ops::{Memory, Similarity};
 use nalgebra::{Matrix3, Point3, Vector3};
 
 use super::plot::{Curve, Figure};

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antsreg_core::AffineTransform;
-use antsreg_kernels::Backend;
 use antsreg_kernels::cuda::Image;
 use antsreg_kernels::cuda::extension::{Argument, Buffer};
+use antsreg_kernels::ops::Memory;
 
 use super::bricks::Emptiness;
 use super::choice::Order;

@@ -1,6 +1,7 @@
 //! The border of the white matter as points, each with its area and the sampling positions on both sides.
 
 use antsreg_core::{Grid, Volume};
+use antsreg_kernels::ops::{Intensity, Memory};
 use antsreg_kernels::{Backend, ContrastRule, Cpu};
 use nalgebra::{Point3, Vector3};
 
@@ -37,7 +38,7 @@ pub(crate) struct Surface<B: Backend> {
     pub few: Samples<B>,
 }
 
-/// Points of the white matter's border, RAS mm, in the form that [`Backend::contrast`] takes.
+/// Points of the white matter's border, RAS mm, in the form that [`contrast`](antsreg_kernels::ops::Similarity::contrast) takes.
 pub(crate) struct Samples<B: Backend> {
     pub points: B::Image,
     /// Number of points on the white matter's border in this set.

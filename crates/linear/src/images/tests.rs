@@ -1,6 +1,7 @@
 //! Tests of images on the device and of their resolution levels.
 
 use antsreg_kernels::Cpu;
+use antsreg_kernels::ops::Memory;
 use nalgebra::Vector3;
 
 use super::*;

@@ -1,5 +1,6 @@
 use antsreg_core::DisplacementField;
 use antsreg_kernels::Cpu;
+use antsreg_kernels::ops::Memory;
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
 use super::*;

@@ -2,7 +2,8 @@
 
 use antsreg_core::schedule::Level;
 use antsreg_core::{AffineTransform, Grid, Volume};
-use antsreg_kernels::{Backend, Cpu};
+use antsreg_kernels::Cpu;
+use antsreg_kernels::ops::{Intensity, Memory};
 use antsreg_syn::{Channel, Error, Fixed, Options, Outcome, register};
 use nalgebra::{Rotation3, Vector3};
 

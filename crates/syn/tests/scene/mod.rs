@@ -1,7 +1,8 @@
 //! A small synthetic brain and a smooth displacement of it, for tests.
 
 use antsreg_core::{DisplacementField, Grid, Volume};
-use antsreg_kernels::{Backend, Cpu};
+use antsreg_kernels::Cpu;
+use antsreg_kernels::ops::{Fields, Memory};
 use antsreg_syn::Outcome;
 use nalgebra::{Point3, Rotation3, Vector3};
 

@@ -2,7 +2,8 @@
 
 use antsreg_core::schedule::Level;
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Volume};
-use antsreg_kernels::{Backend, Cpu};
+use antsreg_kernels::Cpu;
+use antsreg_kernels::ops::{Fields, Memory};
 use antsreg_syn::{Error, Fixed, Options};
 use nalgebra::{Matrix3, Vector3};
 

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use super::super::buffer::Buffer;
-use super::super::device::Device;
-use super::super::launch::Argument;
 use crate::Error;
 use crate::bias::{MeshAxis, Reach};
+use crate::cuda::buffer::Buffer;
+use crate::cuda::device::Device;
+use crate::cuda::launch::Argument;
 
 /// Kernel argument with the layout of the structure `Axis` in `cu/bias.cu`: one axis of N4's B-spline mesh.
 #[repr(C)]

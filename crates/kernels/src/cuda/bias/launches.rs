@@ -1,16 +1,15 @@
 //! Launches of the kernels of `cu/bias.cu` for the operations of N4.
 
-use super::super::Cuda;
-use super::super::buffer::Buffer;
-use super::super::image::Image;
-use super::super::kernels::Bias;
-use super::super::launch::{Argument, Launch, arguments};
-use super::super::module::Kernel;
-use super::super::samples::grown;
 use super::axes::{Axes, Axis, REACHED};
-use super::{BiasMesh, Tally};
+use super::mesh::{BiasMesh, Tally};
 use crate::Error;
 use crate::bias::{Histogram, MeshAxis, Step};
+use crate::cuda::Cuda;
+use crate::cuda::buffer::{Buffer, grown};
+use crate::cuda::image::Image;
+use crate::cuda::kernels::Bias;
+use crate::cuda::launch::{Argument, Launch, arguments};
+use crate::cuda::module::Kernel;
 
 /// Two numbers, the same as in `cu/bias.cu`. WARPS: number of warps of a thread block, in kernels whose warps process
 /// one row each. RUN: number of samples that a thread block of `bias_histogram` processes.

@@ -3,55 +3,18 @@
 
 mod axes;
 mod launches;
-
-use std::sync::Arc;
+mod mesh;
 
 use super::Cuda;
-use super::buffer::Buffer;
-use super::device::Device;
+use super::buffer::{Buffer, grown};
 use super::image::Image;
-use super::samples::grown;
 use crate::Error;
 use crate::bias::{BiasBackend, Histogram, MeshAxis, Samples, Sharpened, Step, check_mesh};
 use axes::{ASKED, Axes, Axis, REACHED, SQUARED};
 use launches::Table;
+use mesh::Tally;
 
-/// B-spline mesh over the samples of N4, with the control points of the present bias field.
-pub struct BiasMesh {
-    axes: Axes,
-    /// For each control point, the denominator of the weighted mean that defines it in a fit: the sum, over the samples
-    /// that it influences, of the sample's weight times the squared B-spline weight.
-    squares: Buffer<f64>,
-    field: Buffer<f64>,
-    expected: Option<Buffer<f64>>,
-    residuals: Buffer<f64>,
-    /// Sums along the first axis: one number for each row of samples and each control point of the first axis.
-    rows: Buffer<f64>,
-    /// One number for each slice of samples and each control point of the first two axes. The buffer has two uses: for
-    /// residuals summed along the first two axes, and for control points of the bias field, combined along the third
-    /// axis.
-    planes: Buffer<f64>,
-    sums: Buffer<f64>,
-    tally: Tally,
-}
-
-/// GPU memory for the sums and the range of each row of samples, and for the results of an N4 iteration that the host
-/// reads.
-struct Tally {
-    sums: Buffer<f64>,
-    ranges: Buffer<f32>,
-    outcome: Option<Buffer<u64>>,
-}
-
-impl Tally {
-    fn new(device: &Arc<Device>, rows: usize) -> Result<Tally, Error> {
-        Ok(Tally {
-            sums: Buffer::uninitialised(device, 2 * rows)?,
-            ranges: Buffer::uninitialised(device, 2 * rows)?,
-            outcome: None,
-        })
-    }
-}
+pub use mesh::BiasMesh;
 
 impl BiasBackend for Cuda {
     type Mesh = BiasMesh;
