@@ -353,7 +353,7 @@ def _keeps(output: str) -> bool:
 
 def _log(note: Optional[str]) -> None:
     if note is not None:
-        LOG.info("device: cpu, because %s", note)
+        LOG.info("%s", note)
 
 
 class Fixed:
@@ -389,7 +389,7 @@ class Fixed:
         name, matrix = start(initial, wanted.usual_start)
         prepared = side(image, "the fixed image", channels, mask)
         self._native = _native.Fixed(prepared, wanted, device, name, matrix)
-        _log(self._native.instead_of_gpu)
+        _log(self._native.note)
 
     def register(
         self,

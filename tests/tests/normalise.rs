@@ -154,6 +154,27 @@ fn a_scan_without_a_skull_is_registered_as_it_is_to_the_brain_of_a_template_with
 }
 
 #[test]
+fn warnings_about_the_brain_of_a_scan_are_printed() {
+    let place = Workplace::new();
+    write_head(&place, Contrast::T1, 0.1, "whole.nii.gz");
+    // The upper third of the head is cut off, so part of the brain lies outside the image.
+    let mut image = nifti::read_volume(place.path("whole.nii.gz").as_path()).expect("an image");
+    let [nx, ny, nz] = image.grid.shape;
+    image.grid.shape[2] = 2 * nz / 3;
+    image.voxels.truncate(nx * ny * image.grid.shape[2]);
+    nifti::write_volume(place.path("cut.nii.gz").as_path(), &image).expect("written");
+    let quick = "--no-bias --no-report --device cpu -t rigid --finest-mm 4";
+    let run = place.succeed(&format!("normalise cut.nii.gz --prefix one_ {quick}"));
+    let record = json(&place, "one_record.json");
+    let warnings = record["warnings"].as_array().expect("a list");
+    assert!(!warnings.is_empty(), "{record}");
+    for warning in warnings {
+        let printed = format!("warning: cut: {}", warning.as_str().expect("a text"));
+        assert!(run.stderr.contains(&printed), "`{printed}` is missing in: {}", run.stderr);
+    }
+}
+
+#[test]
 fn one_scan_with_a_mask_and_a_template_of_ones_own() {
     let place = Workplace::with_pair();
     place.file("t.csv", b"image,mask\nm.nii.gz,fl.nii.gz\n");

@@ -3,16 +3,13 @@
 
 use std::path::PathBuf;
 
-use antsreg_console::{CliError, Console, ending, opening};
-use antsreg_core::Volume;
-use antsreg_core::io::nifti;
-use antsreg_core::io::outputs;
+use antsreg_console::{CliError, Console};
 use antsreg_heads::bias::{Mesh, Options};
 use antsreg_pool::{Devices, GpuUse};
 use antsreg_register::DeviceChoice;
-use antsreg_study::bias::{Background, Correction};
-use antsreg_study::{inputs, transforms};
+use antsreg_study::bias::{self, BiasRequest};
 
+use crate::shown::shown;
 use crate::values::{self, PerLevel};
 
 /// Remove the shading of an image (N4).
@@ -71,21 +68,6 @@ impl Args {
         Devices::One(self.device).gpu_use(true)
     }
 
-    /// Reads the inputs of N4 bias correction: the image, the mask and the weights of the voxels.
-    fn read(&self) -> Result<(Volume, Option<Volume>, Option<Volume>), CliError> {
-        let image = inputs::image(&self.input)?;
-        let mask = self.mask.as_deref().map(|path| inputs::mask(path, &self.input, &image.grid)).transpose()?;
-        let weights = match self.weights.as_deref() {
-            None => None,
-            Some(path) => {
-                let weights = nifti::read_volume(path)?;
-                inputs::check_grid(path, &weights.grid, &self.input, &image.grid, "linear")?;
-                Some(weights)
-            }
-        };
-        Ok((image, mask, weights))
-    }
-
     fn options(&self) -> Options {
         let defaults = Options::default();
         Options {
@@ -102,38 +84,14 @@ impl Args {
 
 /// Runs `bias`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
-    let read = [Some(&args.input), args.mask.as_ref(), args.weights.as_ref()];
-    let written = [Some(&args.output), args.field.as_ref()];
-    for output in written.into_iter().flatten() {
-        if !transforms::is_nifti(output) {
-            return Err(CliError::OutputExtension { path: output.clone(), expected: ".nii.gz or .nii" });
-        }
-    }
-    outputs::check(written.into_iter().flatten(), read.into_iter().flatten())?;
-    let (read, opened) = opening::while_reading(args.device, || args.read());
-    let (image, mask, weights) = read?;
-    let opened = opened?;
-    opening::tell(&opened, console);
-    ending::keep_open(&opened.device);
-    let correction = Correction {
-        name: &args.input,
-        image: &image,
-        mask: mask.as_ref(),
-        background: Background::LeftOut,
-        weights: weights.as_ref(),
-        geometries: None,
+    let request = BiasRequest {
+        input: &args.input,
+        mask: args.mask.as_deref(),
+        weights: args.weights.as_deref(),
+        output: &args.output,
+        field: args.field.as_deref(),
         options: &args.options(),
-        rescale: false,
-        device: &opened.device,
+        device: args.device,
     };
-    let levels = correction.write(&args.output, args.field.as_deref())?;
-    for (n, reached) in levels.iter().enumerate() {
-        let (level, count) = (n + 1, levels.len());
-        console.note(format_args!(
-            "bias {level}/{count}: {} iterations, last change {:.1e}",
-            reached.iterations, reached.change
-        ));
-    }
-    console.note(format_args!("wrote {}", args.output.display()));
-    Ok(())
+    Ok(shown(console, |_, observer| bias::run(&request, observer))?)
 }

@@ -2,18 +2,17 @@
 
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
 
-use antsreg_console::{CliError, Console, command_line::command_line, ending, opening};
-use antsreg_core::io::outputs;
+use antsreg_console::{CliError, Console, ending};
 use antsreg_heads::brain::Contrast;
 use antsreg_pool::{Devices, GpuUse};
 use antsreg_register::DeviceChoice;
-use antsreg_study::brain::{self, BrainFiles};
-use antsreg_study::{brain_page, inputs, transforms, words};
+use antsreg_study::brain::{self, BrainFiles, BrainRequest, Heads};
+use antsreg_study::words;
 use clap::ValueEnum;
 
 use crate::options::ReportArgs;
+use crate::shown::shown;
 use crate::values::ValueError;
 
 /// Extract the brain from an image of a head.
@@ -50,7 +49,7 @@ pub struct Args {
 
 /// Value of the option `--contrast`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ContrastName {
+pub enum ContrastName {
     /// The contrast whose template is most similar to the image after an affine registration
     Auto,
     /// T1-weighted
@@ -64,7 +63,8 @@ enum ContrastName {
 }
 
 impl ContrastName {
-    fn contrast(self) -> Option<Contrast> {
+    /// The contrast of the built-in template; `None` for the most similar one.
+    pub fn contrast(self) -> Option<Contrast> {
         match self {
             ContrastName::Auto => None,
             ContrastName::T1 => Some(Contrast::T1),
@@ -103,47 +103,32 @@ impl Args {
 
 /// Runs `brain`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
-    let template_files = args.template.as_ref().map(|TemplateFiles(files)| files.each_ref().map(PathBuf::as_path));
-    let files = BrainFiles {
-        image: Some(&args.output),
-        mask: args.mask.as_deref(),
-        probability: args.probability.as_deref(),
-    };
-    for output in files.paths() {
-        if !transforms::is_nifti(output) {
-            return Err(CliError::OutputExtension { path: output.into(), expected: ".nii.gz or .nii" });
-        }
-    }
     let page = args.report.path(|| args.output.with_file_name(format!("{}_report.html", words::stem(&args.output))));
-    outputs::check(
-        files.paths().chain(page.as_deref()),
-        [args.input.as_path()].into_iter().chain(template_files.into_iter().flatten()),
-    )?;
-    let (read, opened) = opening::while_reading(args.device, || {
-        let head = Arc::new(inputs::image(&args.input)?);
-        let template = match template_files {
-            Some(files) => brain::template_of(files)?,
-            None => brain::built_in_template(args.contrast.contrast())?,
+    let found = shown(console, |invocation, observer| {
+        let request = BrainRequest {
+            input: &args.input,
+            files: BrainFiles {
+                image: Some(&args.output),
+                mask: args.mask.as_deref(),
+                probability: args.probability.as_deref(),
+            },
+            page: page.as_deref(),
+            template: match &args.template {
+                Some(TemplateFiles(files)) => Heads::Files(files.each_ref().map(PathBuf::as_path)),
+                None => Heads::BuiltIn(args.contrast.contrast()),
+            },
+            device: args.device,
+            command_line: invocation.command_line,
         };
-        Ok::<_, CliError>((head, template))
-    });
-    let (head, template) = read?;
-    let opened = opened?;
-    opening::tell(&opened, console);
-    let device = opened.device;
-    ending::keep_open(&device);
-    let found = console.watch(|watcher| brain::find(&args.input, &head, &template, device, watcher))?;
-    let html = |_: &PathBuf| brain_page(&args.input, &head, &found, &files, &command_line());
-    let html = page.as_ref().map(html).transpose()?;
-    files.write(&head, &found, page.as_deref().zip(html))?;
-    files.paths().chain(page.as_deref()).for_each(|path| console.note(format_args!("wrote {}", path.display())));
-    found.warnings.iter().for_each(|warning| console.warn(format_args!("{}: {warning}", args.input.display())));
+        brain::run(&request, observer)
+    })?;
+    let brain = &found.brain;
     antsreg_console::output::print(&format!(
         "Volume                {:.0} cm³\n\
          Template              {}, correlation {:.4} near the brain\n\
          Agreement             {:.4} (Dice) of the brain before and after its border was moved\n",
-        found.volume_cm3, found.contrast, found.correlation, found.agreement
+        brain.volume_cm3, brain.contrast, brain.correlation, brain.agreement
     ))?;
-    ending::leave((head, template, found));
+    ending::leave(found);
     Ok(())
 }

@@ -14,7 +14,6 @@ mod common;
 mod compare;
 mod completions;
 mod convert;
-mod device_notes;
 mod info;
 mod jacobian;
 mod labels;
@@ -25,6 +24,7 @@ mod options;
 mod overlap;
 mod pair;
 mod register;
+mod shown;
 mod table;
 mod values;
 

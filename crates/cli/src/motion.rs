@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use antsreg_console::{CliError, Console, UsageError, command_line::command_line, ending, opening};
+use antsreg_console::{CliError, Console, UsageError, command_line::command_line, device_notes, ending};
 use antsreg_kernels::apply::SplineOrder;
 use antsreg_pool::{Devices, GpuUse};
 use antsreg_register::DeviceChoice;
@@ -100,9 +100,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         keep_going: args.keep_going,
         command_line: command_line(),
     };
-    let (read, opened) = opening::while_reading(args.device, || Opened::new(&task));
+    let (read, opened) = args.device.open_during(|| Opened::new(&task));
     let (read, opened) = (read?, opened?);
-    opening::tell(&opened, console);
+    opened.note().iter().for_each(|note| device_notes::show(note, console));
     ending::keep_open(&opened.device);
     let found = read.find(opened.device, &mut |progress| {
         console.note(format_args!("aligned {} of {} volumes", progress.aligned, progress.of));

@@ -153,9 +153,6 @@ pub enum CliError {
          these pairs"
     )]
     NotEveryPair,
-    /// The measured times of GPU kernels could not be written.
-    #[error("the times of the kernels could not be recorded: {0}")]
-    Profile(#[source] serde_json::Error),
 }
 
 /// Joins the first names and the number of further names, because a line with thousands of names is not readable.
@@ -175,6 +172,7 @@ impl From<study::Error> for CliError {
             study::Error::Pool(antsreg_pool::Error::Register(source)) => source.into(),
             study::Error::File(error) => CliError::File(error),
             study::Error::Output(error) => CliError::Output(error),
+            study::Error::NoKernels { why } => UsageError::no_kernels(why.as_ref()).into(),
             source => CliError::Study { source: Box::new(source) },
         }
     }

@@ -2,10 +2,10 @@
 //! error, errors with their exit codes, signals.
 
 pub mod command_line;
+pub mod device_notes;
 pub mod ending;
 mod error;
 pub mod interruption;
-pub mod opening;
 pub mod output;
 mod progress;
 pub mod threads;

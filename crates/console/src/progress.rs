@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{BufWriter, IsTerminal, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use antsreg_core::io::outputs;
 use antsreg_core::report::{Observer, Report, Stage};
@@ -90,9 +90,9 @@ impl Console {
         self.write_log(&format_args!("warning: {text}"));
     }
 
-    /// Time since the command of the program began.
-    pub fn elapsed(&self) -> Duration {
-        self.began.elapsed()
+    /// When the command of the program began.
+    pub fn began(&self) -> Instant {
+        self.began
     }
 
     /// Runs the stages of a registration and shows their progress.
@@ -181,7 +181,7 @@ impl Watcher<'_> {
 
     /// Removes the progress bar of a registration stage that has ended, so that messages about the stage can be
     /// printed.
-    fn end_stage(&mut self) -> &mut Console {
+    pub fn end_stage(&mut self) -> &mut Console {
         self.end_level();
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();

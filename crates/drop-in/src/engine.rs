@@ -1,9 +1,7 @@
 //! Runs the registration of a command of ANTs or FSL, on the device that the environment variables choose.
 
-use antsreg_console::{CliError, Console, ending, opening};
-use antsreg_register::{
-    Description, Device, DeviceChoice, Error, Fitted, Grids, Options, Registered, Registration, Side, WhyCpu,
-};
+use antsreg_console::{CliError, Console, device_notes, ending};
+use antsreg_register::{Description, Grids, Options, Registered, Registration, Side};
 
 use crate::call::Call;
 
@@ -36,7 +34,7 @@ pub fn register(
     read: impl FnOnce() -> Result<Task, CliError>,
 ) -> Result<Done, CliError> {
     let choice = call.settings.device;
-    let (task, opened) = opening::while_reading(choice, || {
+    let (task, opened) = choice.open_during(|| {
         let task = read()?;
         task.options.precheck(task.sides.each_ref())?;
         Ok::<_, CliError>(task)
@@ -44,22 +42,14 @@ pub fn register(
     let task = task?;
     let (sides, options) = (task.sides.each_ref(), &task.options);
     let grids = Grids::of(sides);
-    let mut fitted = opened?.fit(choice, options, &grids, &[])?;
-    match options.check_device(&fitted.device, &grids) {
-        Err(Error::Window(too_wide)) if choice == DeviceChoice::Auto => {
-            let instead_of_gpu = Some(WhyCpu::Window(too_wide));
-            fitted = Fitted { device: Device::cpu(), memory: None, instead_of_gpu };
-        }
-        checked => checked?,
-    }
+    let fitted = opened?.fit(choice, options, &grids, &[])?;
+    options.check_device(&fitted.device, &grids)?;
     fitted.check_memory()?;
-    let Fitted { device, instead_of_gpu, .. } = fitted;
-    ending::keep_open(&device);
-    if let Some(reason) = instead_of_gpu {
-        console.note(format_args!("device: cpu, because {reason}"));
-    }
+    let (device, note) = (&fitted.device, fitted.note());
+    ending::keep_open(device);
+    note.iter().for_each(|note| device_notes::show(note, console));
     let computed = console.watch(|watcher| {
-        antsreg_register::register(sides[0], sides[1], options, &device, watcher).and_then(Registered::download)
+        antsreg_register::register(sides[0], sides[1], options, device, watcher).and_then(Registered::download)
     })?;
     let found = computed.finish(sides, options)?;
     Ok(Done { task, found, device: device.description().clone() })

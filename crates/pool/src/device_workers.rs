@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, select, unbounded};
 
-use antsreg_register::{Description, Opened, TooLittleMemory};
+use antsreg_register::{Description, DeviceNote, Opened, TooLittleMemory};
 
 use crate::devices::{self, Opening, Ready};
 use crate::{Error, Late, StageThreads, Target, Worker, Workers, in_background, pipeline};
@@ -30,22 +30,6 @@ pub struct DeviceWorkers {
     /// can be released when no job is left.
     last: bool,
     releasing: Mutex<Vec<JoinHandle<()>>>,
-}
-
-/// A message for the user about a device.
-#[derive(Debug, Clone, PartialEq)]
-pub enum DeviceNote {
-    /// A GPU is ready for use. The number is the time that it took to open the GPU, s.
-    Ready(Description, f64),
-    /// The device choice `auto` uses no GPU. The text gives the reason.
-    CpuBecause(String),
-    /// The device choice `auto` does not use a GPU that exists.
-    LeftOut {
-        /// The reason why `auto` does not use this GPU, in words, for the message.
-        reason: String,
-        /// Whether the CPU computes in place of GPUs, because `auto` found no GPU that can be used.
-        cpu_instead: bool,
-    },
 }
 
 impl DeviceWorkers {
@@ -92,11 +76,20 @@ impl DeviceWorkers {
     /// # Errors
     /// A device that cannot be used.
     pub fn all(self) -> Result<DeviceWorkers, Error> {
+        self.wait_for_all()?;
+        Ok(self)
+    }
+
+    /// Waits until the remaining devices are open, as [`all`](DeviceWorkers::all) does.
+    ///
+    /// # Errors
+    /// A device that cannot be used.
+    pub fn wait_for_all(&self) -> Result<(), Error> {
         for ready in self.opening.ready() {
             let more = self.admit(ready?);
             lock(&self.idle).extend(more);
         }
-        Ok(self)
+        Ok(())
     }
 
     /// Number of workers, including those of devices that are still being opened.
@@ -205,13 +198,7 @@ impl DeviceWorkers {
             self.note(DeviceNote::LeftOut { reason, cpu_instead });
             return Vec::new();
         }
-        for Opened { device, seconds, instead_of_gpu } in &workers {
-            match (seconds, instead_of_gpu) {
-                (Some(seconds), _) => self.note(DeviceNote::Ready(device.description().clone(), *seconds)),
-                (None, Some(reason)) => self.note(DeviceNote::CpuBecause(reason.to_string())),
-                (None, None) => {}
-            }
-        }
+        workers.iter().filter_map(Opened::note).for_each(|note| self.note(note));
         lock(&self.devices).extend(workers.iter().map(|worker| worker.device.description().clone()));
         Worker::of_device(workers, free_bytes)
     }

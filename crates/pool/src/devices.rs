@@ -4,7 +4,7 @@ use std::fmt::{Display, Formatter};
 use std::str::FromStr;
 use std::thread::JoinHandle;
 
-use antsreg_register::{Description, DeviceChoice, Error as RegisterError, Opened, gpus};
+use antsreg_register::{Description, DeviceChoice, DeviceNote, Error as RegisterError, Opened, TooWide, gpus};
 use crossbeam_channel::{Receiver, never, unbounded};
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +60,19 @@ impl Devices {
             Devices::One(DeviceChoice::Auto | DeviceChoice::Cpu) | Devices::AllGpus => return None,
         };
         Some(GpuUse { first: last.saturating_add(1), one_worker: alone })
+    }
+
+    /// The devices to open for registrations: these devices, or the CPU in place of `auto` if no GPU supports the window
+    /// `too_wide` of the cross-correlation. The note says why the CPU was chosen.
+    #[must_use]
+    pub fn for_window(&self, too_wide: Option<TooWide>) -> (Devices, Option<DeviceNote>) {
+        match self {
+            Devices::One(choice) => {
+                let (choice, note) = choice.for_window(too_wide);
+                (Devices::One(choice), note)
+            }
+            several => (several.clone(), None),
+        }
     }
 
     /// The devices one by one. `auto` stands for all GPUs, or for the CPU if there is no GPU.
@@ -216,6 +229,17 @@ impl Opening {
     /// Whether the user chose `auto`, so that the CPU may replace GPUs that cannot be used.
     pub fn is_auto(&self) -> bool {
         self.asked == Devices::One(DeviceChoice::Auto)
+    }
+
+    /// The devices that are being opened, or the CPU in place of `auto` as in [`Devices::for_window`].
+    ///
+    /// # Errors
+    /// A thread that cannot be started.
+    pub fn for_window(self, too_wide: Option<TooWide>) -> Result<(Opening, Option<DeviceNote>), Error> {
+        match self.asked.for_window(too_wide) {
+            (devices, Some(note)) => Ok((open(&devices, self.workers)?, Some(note))),
+            (_, None) => Ok((self, None)),
+        }
     }
 
     /// Waits until the next of the chosen devices has been opened. For `auto` the CPU comes after the last GPU, for the

@@ -17,7 +17,7 @@ mod worker;
 mod write_queue;
 
 pub use background::BackgroundThreads;
-pub use device_workers::{DeviceNote, DeviceWorkers};
+pub use device_workers::DeviceWorkers;
 pub use devices::{Devices, GpuUse, Opening, Ready, USUAL_WORKERS, UnknownDevices, open, open_alone, open_by};
 pub use error::Error;
 pub use memory::{MemoryBudget, MemoryShare};

@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use antsreg_register::{self as register, Description, Device, DeviceChoice, Fitted, Grids, Opened, Options, Side};
+use antsreg_register::{
+    self as register, Description, Device, DeviceChoice, DeviceNote, Grids, Opened, Options, Side,
+};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -30,22 +32,13 @@ pub struct Lease {
     /// The device.
     pub device: Device,
     /// Why `auto` chose the CPU instead of a GPU, for a message; `None` if there is nothing to report.
-    pub instead_of_gpu: Option<String>,
+    pub note: Option<DeviceNote>,
 }
 
 impl Lease {
     /// Makes the reservation of a device (CPU or GPU) for one registration, from the handle that [`open`] has returned.
     pub fn of(device: &Device) -> Lease {
-        Lease { device: device.clone(), instead_of_gpu: None }
-    }
-
-    /// Reserves the device of this name.
-    ///
-    /// # Errors
-    /// If the device is unknown or cannot be used.
-    pub fn of_choice(asked: &str) -> Result<Lease, Failure> {
-        let Opened { device, instead_of_gpu, .. } = open(choice(asked)?)?;
-        Ok(Lease { device, instead_of_gpu: instead_of_gpu.map(|reason| reason.to_string()) })
+        Lease { device: device.clone(), note: None }
     }
 
     /// Reserves the GPU with this number, in order to copy data to it.
@@ -62,8 +55,9 @@ impl Lease {
     /// # Errors
     /// If the device's name is unknown, or the device cannot be used.
     pub fn open(asked: &str) -> Result<Lease, Failure> {
-        let Opened { device, instead_of_gpu, .. } = open(choice(asked)?)?;
-        Ok(Lease { device, instead_of_gpu: instead_of_gpu.map(|reason| reason.to_string()) })
+        let opened = open(choice(asked)?)?;
+        let note = opened.note().filter(|note| matches!(note, DeviceNote::CpuBecause(_)));
+        Ok(Lease { device: opened.device, note })
     }
 
     /// Reserves a device that supports these options and grids and has enough free memory, including the memory for the
@@ -77,8 +71,7 @@ impl Lease {
         let fitted = open(asked)?.fit(asked, options, grids, uploaded)?;
         options.check_device(&fitted.device, grids)?;
         fitted.check_memory()?;
-        let Fitted { device, instead_of_gpu, .. } = fitted;
-        Ok(Lease { device, instead_of_gpu: instead_of_gpu.map(|reason| reason.to_string()) })
+        Ok(Lease { note: fitted.note(), device: fitted.device })
     }
 }
 

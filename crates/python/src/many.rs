@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, StageThreads, Target, USUAL_WORKERS, Worker};
-use antsreg_register::{self as register, Description, Device, DeviceChoice, Grids, Options};
+use antsreg_pool::{DeviceWorkers, Devices, StageThreads, Target, USUAL_WORKERS, Worker};
+use antsreg_register::{self as register, Description, Device, DeviceChoice, DeviceNote, Grids, Options};
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use pyo3::exceptions::PyStopIteration;
 use pyo3::prelude::*;
@@ -218,13 +218,8 @@ fn run_all(task: &Task, send: &Sender<Arrived>) {
 
 fn run(task: &Task, early: &[Receiver<Result<Side, Failure>>], send: &Sender<Arrived>) -> Result<(), Failure> {
     let masked = task.fixed.side.mask.is_some();
-    let devices = match task.options.too_wide_for_gpu(masked).filter(|_| task.devices == Devices::default()) {
-        Some(reason) => {
-            task.note(format!("device: cpu, because {reason}"));
-            Devices::One(DeviceChoice::Cpu)
-        }
-        None => task.devices.clone(),
-    };
+    let (devices, note) = task.devices.for_window(task.options.too_wide_for_gpu(masked));
+    note.iter().for_each(|note| task.note(note));
     // Estimate of the GPU memory needed. The moving images have not been read yet, so they are assumed to be as large
     // as the fixed image. A GPU holds three images: the fixed image, the moving image, and the next moving image.
     let needed = || {
@@ -267,7 +262,7 @@ fn run(task: &Task, early: &[Receiver<Result<Side, Failure>>], send: &Sender<Arr
             (number, computed.and_then(finish))
         },
         |(number, result)| {
-            told.try_iter().for_each(|note| task.note(words(&note)));
+            told.try_iter().for_each(|note| task.note(&note));
             if send.send(Ok((number, result))).is_err() {
                 task.stop.store(true, Ordering::Relaxed);
             }
@@ -277,8 +272,8 @@ fn run(task: &Task, early: &[Receiver<Result<Side, Failure>>], send: &Sender<Arr
 }
 
 impl Task {
-    fn note(&self, text: String) {
-        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(text);
+    fn note(&self, note: &DeviceNote) {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner).push(note.to_string());
     }
 
     /// Calls the Python function that returns the moving image with this number, with its channels and masks.
@@ -314,19 +309,5 @@ impl Task {
         let computed = worker.register(target, ready.inputs.sides()[1], &mut watcher, |found| found.download());
         let computed = computed.map_err(|error| ready.blame(watcher.failure(error)))?;
         Ok((ready, computed, worker.description().clone()))
-    }
-}
-
-/// Returns the text of a message about a device: that it is ready, or why it is not used.
-fn words(note: &DeviceNote) -> String {
-    match note {
-        DeviceNote::Ready(device, seconds) => format!("device: {device}, ready in {seconds:.2} s"),
-        DeviceNote::CpuBecause(reason) => format!("device: cpu, because {reason}"),
-        DeviceNote::LeftOut { reason, cpu_instead: true } => {
-            format!("{reason}; the device setting `auto` uses the CPU instead")
-        }
-        DeviceNote::LeftOut { reason, cpu_instead: false } => {
-            format!("{reason}; the device setting `auto` does not use this GPU")
-        }
     }
 }

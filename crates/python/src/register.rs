@@ -182,7 +182,7 @@ fn usual_device(device: &str, sides: &[&Side]) -> String {
 }
 
 /// Registers a moving side to a fixed side; a side is an image with its channels and masks. Returns the result, and the
-/// reason if the CPU was used instead of a GPU. If `keep` is true, warps and images of the result stay on the device.
+/// message about the device if the CPU was used in place of a GPU. If `keep` is true, warps and images of the result stay on the device.
 #[pyfunction]
 #[pyo3(signature = (fixed, moving, plan, device, start, matrix, progress, keep))]
 #[expect(clippy::too_many_arguments, reason = "Python code passes all these arguments to the function")]
@@ -206,7 +206,7 @@ pub fn register(
         let mut lease = Lease::take(&device, options, &ready.inputs.grids(), &[fixed, moving])?;
         let mut watcher = Watcher::new(progress, Arc::default());
         let (fixed, moving) = (fixed.on(&lease.device)?, moving.on(&lease.device)?);
-        let (description, note) = (lease.device.description().clone(), lease.instead_of_gpu.take());
+        let (description, note) = (lease.device.description().clone(), lease.note.take());
         let failed = |error| ready.blame(error);
         let registered = registering::register(&fixed, &moving, options, &lease.device, &mut watcher);
         let found = if keep {
@@ -218,7 +218,7 @@ pub fn register(
             let computed = computed.map_err(|error| failed(watcher.failure(error)))?;
             ready.finish(computed, description)
         };
-        Ok((found?, note))
+        Ok((found?, note.map(|note| note.to_string())))
     })
 }
 
@@ -230,9 +230,9 @@ pub struct Fixed {
     options: Arc<Options>,
     from: From,
     prepared: Mutex<(registering::Fixed, Lease)>,
-    /// Why the CPU is used instead of a GPU, for a message; `None` if there is nothing to report.
+    /// The message that the CPU is used in place of a GPU; `None` if there is nothing to report.
     #[pyo3(get)]
-    instead_of_gpu: Option<String>,
+    note: Option<String>,
 }
 
 /// Time between two attempts to use a device while another thread uses it.
@@ -259,8 +259,8 @@ impl Fixed {
             let sides = [&side.side; 2];
             let mut lease = Lease::take(&device, &options, &Grids::of(sides), &sides)?;
             let fixed = registering::Fixed::new(&lease.device, side.side.on(&lease.device)?, (*options).clone())?;
-            let instead_of_gpu = lease.instead_of_gpu.take();
-            Ok(Fixed { side: side.clone(), options, from, prepared: Mutex::new((fixed, lease)), instead_of_gpu })
+            let note = lease.note.take().map(|note| note.to_string());
+            Ok(Fixed { side: side.clone(), options, from, prepared: Mutex::new((fixed, lease)), note })
         })
     }
 

@@ -132,11 +132,11 @@ pub fn register_series(
         let files = MotionFiles { input: name, reference, names: Names::default() };
         let reading = Reading::Spline(SplineOrder::CUBIC);
         let task = Task { files, options, reading, keep_going, command_line: Vec::new() };
-        let mut lease = Lease::of_choice(device)?;
+        let mut lease = Lease::open(device)?;
         let opened = Opened::of(&task, volumes.as_ref(), image)?;
         let mut watcher = Watcher::new(progress, Arc::new(AtomicBool::new(false)));
         let found = opened.find(lease.device.clone(), &mut |progress| watcher.aligned(progress.aligned, progress.of));
         let motion = found.map_err(|error| watcher.stopped(error))?.motion;
-        Ok((Series { task, volumes, motion }, lease.instead_of_gpu.take()))
+        Ok((Series { task, volumes, motion }, lease.note.take().map(|note| note.to_string())))
     })
 }

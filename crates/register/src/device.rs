@@ -50,6 +50,16 @@ impl DeviceChoice {
         }
     }
 
+    /// Opens the device while `work`, such as reading files, runs on this thread. Returns when both have ended, also if
+    /// the work failed: a program must not end while a driver starts.
+    pub fn open_during<T>(self, work: impl FnOnce() -> T) -> (T, Result<Opened, Error>) {
+        std::thread::scope(|scope| {
+            let opening = scope.spawn(move || self.open());
+            let done = work();
+            (done, opening.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+        })
+    }
+
     fn refused(self, reason: kernels::Error) -> Error {
         // If CUDA finds no device, the error of the driver does not contain the number of the GPU that was requested.
         // So this number is set here.

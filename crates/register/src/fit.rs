@@ -1,31 +1,6 @@
 //! Checks that a device supports the correlation windows of a registration and has enough memory.
 
-use std::fmt::{Display, Formatter};
-
-use antsreg_kernels as kernels;
-
-use crate::{Device, DeviceChoice, Error, Grids, Opened, Options, Side, TooLittleMemory, TooWide};
-
-/// Why [`DeviceChoice::Auto`] used the CPU.
-#[derive(Debug)]
-pub enum WhyCpu {
-    /// No GPU can be used.
-    NoGpu(kernels::Error),
-    /// No GPU supports the window of the cross-correlation.
-    Window(TooWide),
-    /// The GPU has too little free memory.
-    Memory(TooLittleMemory),
-}
-
-impl Display for WhyCpu {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            WhyCpu::NoGpu(reason) => reason.fmt(f),
-            WhyCpu::Window(reason) => reason.fmt(f),
-            WhyCpu::Memory(reason) => reason.fmt(f),
-        }
-    }
-}
+use crate::{Device, DeviceChoice, DeviceNote, Error, Grids, Opened, Options, Side, TooLittleMemory, WhyCpu};
 
 /// Planned and free memory of a GPU for a registration, bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,6 +23,11 @@ pub struct Fitted {
 }
 
 impl Fitted {
+    /// The note that `Auto` uses the CPU, with the reason; `None` for a device that the user chose, and for a GPU.
+    pub fn note(&self) -> Option<DeviceNote> {
+        self.instead_of_gpu.clone().map(DeviceNote::CpuBecause)
+    }
+
     /// Checks that the GPU has enough free memory.
     ///
     /// # Errors
@@ -100,7 +80,7 @@ fn on_cpu(reason: WhyCpu) -> Fitted {
 
 fn fit(opened: Opened, asked: DeviceChoice, planned_bytes: u64, free_bytes: Option<u64>) -> Fitted {
     let Opened { device, instead_of_gpu, .. } = opened;
-    let no_gpu = instead_of_gpu.map(WhyCpu::NoGpu);
+    let no_gpu = instead_of_gpu.map(|reason| WhyCpu::NoGpu(reason.to_string()));
     let Some(free_bytes) = free_bytes else { return Fitted { device, memory: None, instead_of_gpu: no_gpu } };
     match TooLittleMemory::of(device.description().choice(), planned_bytes, free_bytes) {
         Some(too_little) if asked == DeviceChoice::Auto => on_cpu(WhyCpu::Memory(too_little)),

@@ -4,13 +4,14 @@ use std::path::Path;
 
 use antsreg_core::Volume;
 use antsreg_core::io::nifti;
-use antsreg_core::io::outputs::Outputs;
+use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_heads::bias::{self, Geometries, LevelOutcome, Options};
 use antsreg_pool::Worker;
-use antsreg_register::Device;
+use antsreg_register::{Device, DeviceChoice};
 use serde::{Deserialize, Serialize};
 
-use crate::Error;
+use crate::observer::{Event, Observer};
+use crate::{Error, inputs, transforms};
 
 /// Which images are corrected for shading after they are read, before anything else is done with them. The images that
 /// a registration writes are corrected, too.
@@ -134,4 +135,70 @@ impl Correction<'_> {
         outputs.commit()?;
         Ok(field.levels().to_vec())
     }
+}
+
+/// A bias field correction from file to file.
+#[derive(Debug, Clone, Copy)]
+pub struct BiasRequest<'a> {
+    /// File of the image.
+    pub input: &'a Path,
+    /// File of the mask, on the grid of the image.
+    pub mask: Option<&'a Path>,
+    /// File of the weights of the voxels, on the grid of the image.
+    pub weights: Option<&'a Path>,
+    /// File of the corrected image.
+    pub output: &'a Path,
+    /// File of the bias field; `None` if it is not written.
+    pub field: Option<&'a Path>,
+    /// The parameters of N4.
+    pub options: &'a Options,
+    /// The device.
+    pub device: DeviceChoice,
+}
+
+impl BiasRequest<'_> {
+    /// Reads the image, the mask and the weights.
+    fn read(&self) -> Result<(Volume, Option<Volume>, Option<Volume>), Error> {
+        let image = inputs::image(self.input)?;
+        let mask = self.mask.map(|path| inputs::mask(path, self.input, &image.grid)).transpose()?;
+        let weights = self.weights.map(|path| {
+            let weights = nifti::read_volume(path)?;
+            inputs::check_grid(path, &weights.grid, self.input, &image.grid, "linear")?;
+            Ok::<_, Error>(weights)
+        });
+        Ok((image, mask, weights.transpose()?))
+    }
+}
+
+/// Removes the shading of an image in a file, and writes the results.
+///
+/// # Errors
+/// Outputs that cannot be written; files that cannot be read or do not fit each other; a bias field that cannot be
+/// estimated; a device that fails.
+pub fn run(request: &BiasRequest, observer: &mut dyn Observer) -> Result<(), Error> {
+    let read = [Some(request.input), request.mask, request.weights];
+    let written = [Some(request.output), request.field];
+    written.into_iter().flatten().try_for_each(transforms::check_nifti_name)?;
+    outputs::check(written.into_iter().flatten(), read.into_iter().flatten())?;
+    let (read, opened) = request.device.open_during(|| request.read());
+    let ((image, mask, weights), opened) = (read?, opened?);
+    opened.note().iter().for_each(|note| observer.tell(&Event::Device(note)));
+    observer.device(&opened.device);
+    let correction = Correction {
+        name: request.input,
+        image: &image,
+        mask: mask.as_ref(),
+        background: Background::LeftOut,
+        weights: weights.as_ref(),
+        geometries: None,
+        options: request.options,
+        rescale: false,
+        device: &opened.device,
+    };
+    let levels = correction.write(request.output, request.field)?;
+    for (n, outcome) in levels.iter().enumerate() {
+        observer.tell(&Event::BiasLevel { level: n + 1, of: levels.len(), outcome: *outcome });
+    }
+    observer.tell(&Event::Wrote(request.output));
+    Ok(())
 }

@@ -300,6 +300,20 @@ pub enum Error {
         /// Number of volumes of the series.
         count: usize,
     },
+    /// The times of GPU kernels cannot be measured, because the registration would run on the CPU.
+    #[error("the times of GPU kernels cannot be measured on the CPU{}", on_cpu(why.as_ref()))]
+    NoKernels {
+        /// Why `auto` uses the CPU; `None` if the CPU was chosen.
+        why: Option<register::WhyCpu>,
+    },
+    /// The name of an output file has no known extension.
+    #[error("{}: unknown file extension, expected {expected}", path.display())]
+    OutputExtension {
+        /// Name of the output file.
+        path: PathBuf,
+        /// Extensions that the name of this output file can have.
+        expected: &'static str,
+    },
     /// A template could not be built.
     #[error(transparent)]
     Template(#[from] template::Error),
@@ -311,6 +325,11 @@ pub enum Error {
         /// The error of the JSON library.
         source: serde_json::Error,
     },
+}
+
+/// The part of a message that says why the CPU is used.
+fn on_cpu(why: Option<&register::WhyCpu>) -> String {
+    why.map_or(String::new(), |why| format!(", which is used because {why}"))
 }
 
 impl Error {

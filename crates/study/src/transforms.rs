@@ -73,6 +73,17 @@ pub fn is_nifti(path: &Path) -> bool {
     name.ends_with(".nii") || name.ends_with(".nii.gz")
 }
 
+/// Checks that the name of an output file has the extension of a NIfTI image.
+///
+/// # Errors
+/// [`Error::OutputExtension`].
+pub(crate) fn check_nifti_name(path: &Path) -> Result<(), Error> {
+    match is_nifti(path) {
+        true => Ok(()),
+        false => Err(Error::OutputExtension { path: path.into(), expected: ".nii.gz or .nii" }),
+    }
+}
+
 /// Whether the file name has the extension of an image file.
 pub fn is_image(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();

@@ -35,7 +35,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
             let run = Run {
                 threads: console.threads,
                 command_line: &command_line(),
-                ready_seconds: console.elapsed().as_secs_f64(),
+                ready_seconds: console.began().elapsed().as_secs_f64(),
             };
             building.run(workers, &run, &mut Lines(console))?;
             console.note(format_args!("wrote {}", request.folder.display()));

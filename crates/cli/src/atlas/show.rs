@@ -1,11 +1,10 @@
 //! Prints the progress of building a template.
 
-use antsreg_console::Console;
-use antsreg_pool::DeviceNote;
+use antsreg_console::{Console, device_notes};
+use antsreg_register::DeviceNote;
 use antsreg_study::skulls::ExtractedRecord;
 use antsreg_study::template::{FinishResults, Registered, TemplateProgress, TemplateResults};
 
-use crate::device_notes;
 use crate::pair::found_brain;
 
 /// Prints the progress of building a template, a line for each event.
@@ -13,7 +12,7 @@ pub struct Lines<'a>(pub &'a mut Console);
 
 impl TemplateProgress for Lines<'_> {
     fn device(&mut self, note: &DeviceNote) {
-        device_notes::show_one(note, self.0);
+        device_notes::show(note, self.0);
     }
 
     fn brain(&mut self, subject: &str, brain: &ExtractedRecord) {

@@ -6,13 +6,12 @@ use antsreg_console::{CliError, UsageError};
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_pool::GpuUse;
 use antsreg_register::syn::Channel;
-use antsreg_study::batch::Job;
+use antsreg_study::batch::{Job, Study};
 use antsreg_study::bias::Corrected;
 use antsreg_study::pair::{ChannelFiles, Labels, Names, PairFiles};
 use antsreg_study::skulls::BrainChoice;
 use antsreg_study::subjects::{self, Listing, Subject};
 
-use crate::many::Study;
 use crate::options::{RegistrationArgs, WritingArgs};
 use crate::values;
 

@@ -9,13 +9,12 @@ use antsreg_pool::GpuUse;
 use antsreg_register::Recipe;
 use antsreg_study::bias::Corrected;
 use antsreg_study::labels::{AtlasSource, Carrying, Fusion, LabelOptions, TargetFiles};
-use antsreg_study::pair::{Format, Labels, PairFiles, Writing};
+use antsreg_study::pair::{Format, Labels, PairFiles, Request, Writing};
 use antsreg_study::skulls::BrainChoice;
 use antsreg_study::transforms::TransformFile;
 
 use super::fusion::FusionArgs;
 use crate::options::{RegistrationArgs, ReportArgs, WritingArgs};
-use crate::pair::Job;
 use crate::values;
 
 /// Transfer labels to another image, and compare them with true labels.
@@ -97,7 +96,7 @@ pub struct Args {
     report: ReportArgs,
     /// Print the plan and the memory needed, and stop
     #[arg(long, help_heading = "With a registration", requires = "moving", conflicts_with = "atlas")]
-    dry_run: bool,
+    pub dry_run: bool,
 
     /// An atlas: its image and its label map; may be repeated. Or a table (.csv) with a header line and the columns
     /// image, labels and, if wanted, subject and mask; paths are relative to the table
@@ -139,7 +138,7 @@ Examples:
 /// What the subcommand `labels` has to do, as its command-line options describe.
 pub enum Task {
     /// Registers two images and resamples one label map.
-    Pair(Box<Job>),
+    Pair(Box<Request>),
     /// Resamples one label map through existing transforms.
     Carry(Carrying),
     /// Labels an image by several atlases. Without an image, labels each atlas by the others and compares the result
@@ -185,7 +184,7 @@ impl Args {
     }
 
     /// Makes the inputs and settings of a registration that also resamples the labels of its moving image.
-    fn job(&self, labels: PathBuf, fixed: PathBuf, moving: PathBuf) -> Result<Job, UsageError> {
+    fn job(&self, labels: PathBuf, fixed: PathBuf, moving: PathBuf) -> Result<Request, UsageError> {
         let written = WritingArgs::default();
         let recipe = self.registration.recipe()?;
         self.registration.check_metrics(&recipe)?;
@@ -213,7 +212,7 @@ impl Args {
             report: self.page(),
         };
         let device = self.registration.one_device()?;
-        Ok(Job { files, recipe, device, dry_run: self.dry_run, profile: false })
+        Ok(Request { files, recipe, device, profile: false })
     }
 
     /// Makes the task of resampling the label map through existing transforms.

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use antsreg_console::{CliError, Console, advice, command_line::command_line, output};
-use antsreg_pool::DeviceNote;
-use antsreg_register::Warning;
+use antsreg_console::{CliError, Console, advice, command_line::command_line, device_notes, output};
+use antsreg_register::{DeviceNote, Warning};
 use antsreg_study::Error as StudyError;
 use antsreg_study::labels::{
     AtlasStudy, Carrying, LabelOptions, LabelsProgress, Registered, TargetFiles, carry, label_target, leave_one_out,
@@ -16,12 +15,12 @@ use antsreg_study::skulls::ExtractedRecord;
 use super::args::{Args, Task};
 use super::show;
 use crate::pair::found_brain;
-use crate::{device_notes, overlap, pair};
+use crate::{overlap, pair};
 
 /// Runs `labels`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     match args.task()? {
-        Task::Pair(job) => match pair::run(&job, console)? {
+        Task::Pair(request) => match pair::run(&request, args.dry_run, console)? {
             Some(overlap) => output::print(&format!("\n{}", overlap::show(&overlap))),
             None => Ok(()),
         },
@@ -95,7 +94,7 @@ impl<'a> Lines<'a> {
 
 impl LabelsProgress for Lines<'_> {
     fn device(&self, note: &DeviceNote) {
-        device_notes::show_one(note, &mut self.console());
+        device_notes::show(note, &mut self.console());
     }
 
     fn is_target(&self, atlas: &str) {

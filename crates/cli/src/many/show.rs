@@ -2,31 +2,16 @@
 
 use std::fmt::Write;
 
-use antsreg_pool::StageThreads;
-use antsreg_register::{Description, Grids, Options};
-use antsreg_study::batch::{Row, Status};
+use antsreg_register::{Description, Grids};
+use antsreg_study::batch::{Outcome, Plan, Status};
 use antsreg_study::geometry;
-use antsreg_study::pair::{FixedInputs, Record, Seconds};
+use antsreg_study::pair::{Record, Seconds};
 
-use super::Study;
 use crate::pair;
 
-/// What a study (the registrations of many subjects to one fixed image) would do, as printed by `--dry-run`: settings
-/// and devices.
-pub struct Plan<'a> {
-    /// The study (the registrations of many subjects to one fixed image) as given on the command line.
-    pub study: &'a Study,
-    /// Inputs that all registrations share: fixed images, mask and labels.
-    pub fixed: &'a FixedInputs,
-    /// Options of the registrations.
-    pub options: &'a Options,
-    /// The device of each worker (a thread that runs one registration after the other).
-    pub devices: &'a [Description],
-}
-
 /// Describes, as text, what a study would do: its fixed image, subjects, options and devices.
-pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
-    let Plan { study, fixed, options, devices } = plan;
+pub fn plan<S>(plan: &Plan<S>, devices: &[Description]) -> String {
+    let Plan { study, fixed, options, threads, rows, .. } = plan;
     let (mut text, grid) = (String::new(), fixed.side.grid());
     // Writing to a `String` cannot fail.
     let _ = writeln!(text, "Fixed    {}: {}", study.shared.fixed.display(), geometry::describe(grid));
@@ -36,7 +21,7 @@ pub fn plan(plan: &Plan, threads: StageThreads, rows: &[Row]) -> String {
         let _ = writeln!(text, "Channel  {}: {described}, weight {}", files.fixed.display(), channel.weight);
     }
     let _ = writeln!(text, "Start    {}", fixed.start_file);
-    for device in *devices {
+    for device in devices {
         let _ = writeln!(text, "Worker   {device}");
     }
     // The memory needed is estimated as if the images of all subjects had the grid of the fixed image.
@@ -104,7 +89,8 @@ pub fn done(record: &Record) -> String {
 }
 
 /// Summarises the outcome of all subjects as text: their number, speed, and mean times.
-pub fn outcome(rows: &[Row], wall: f64, busy: f64) -> String {
+pub fn outcome(outcome: &Outcome) -> String {
+    let Outcome { rows, wall, busy } = outcome;
     let count = |wanted: fn(&Status) -> bool| rows.iter().filter(|row| wanted(&row.status)).count();
     let done = count(|status| *status == Status::Done);
     let (skipped, failed) = (count(|status| *status == Status::Skipped), count(|s| matches!(s, Status::Failed(_))));

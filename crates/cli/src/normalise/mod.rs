@@ -3,32 +3,23 @@
 mod args;
 
 use antsreg_console::{CliError, Console};
-use antsreg_study::batch;
+use antsreg_study::batch::{BatchObserver, Outcome};
+use antsreg_study::{Invocation, normalise};
 
-use crate::many::{self, OfAll, Order, Study};
+use crate::many;
 
 pub use args::Args;
 
 /// Runs the subcommand (verb) `normalise`, which normalises raw scans of heads to a template.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
-    let plan = args.request()?.plan()?;
-    // With `--shard` (only a part of the scans is processed), no summary table and no HTML page about all scans are
-    // written, because they would contain only this part.
-    let folder = plan.dataset.as_ref().map(|dataset| &dataset.folder).filter(|_| args.shard.is_none());
-    let order = Order {
-        devices: &args.registration.device,
-        workers: args.workers,
-        resume: args.resume,
-        dry_run: args.dry_run,
-        folders: plan.folders(),
-        sources: &args.scans,
-        of_all: OfAll {
-            summary: folder.map(|folder| batch::summary_name(folder)),
-            page: folder.filter(|_| args.report()).map(|folder| batch::page_name(folder)),
-            dataset: plan.dataset.clone(),
-        },
-    };
-    let study =
-        Study { shared: plan.shared.clone(), recipe: plan.recipe.clone(), jobs: plan.jobs.clone(), masked: false };
-    many::run(&study, &order, &plan.steps, || plan.fixed(), console)
+    let normalisation = args.request()?.plan()?;
+    let order = normalisation.order(&args.registration.device, args.workers, args.resume, &args.scans);
+    many::run(&order, args.dry_run, console, |observer| normalisation.plan(&order, observer))
+}
+
+/// Normalises the scans and returns the outcome, without showing it.
+pub fn outcome(args: &Args, invocation: &Invocation, observer: &dyn BatchObserver) -> Result<Outcome, CliError> {
+    let normalisation = args.request()?.plan()?;
+    let order = normalisation.order(&args.registration.device, args.workers, args.resume, &args.scans);
+    Ok(normalise::run(&normalisation, &order, invocation, observer)?)
 }

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use antsreg_register::{Model, Stage};
 use antsreg_study::bias::Corrected;
+use antsreg_study::pair::Plan;
 use antsreg_study::words::quoted;
 
-use super::job::Plan;
 use crate::options::{Shown, linear, syn};
 use crate::values::name;
 
 /// The command line of `register` that repeats a planned registration. Every option is written out, also those that
 /// have their default values.
 pub(super) fn command(plan: &Plan, threads: usize) -> String {
-    let Plan { job, inputs, options, fitted, .. } = plan;
+    let Plan { request: job, inputs, options, fitted, .. } = plan;
     let files = &job.files;
     let shown = |path: &Path| path.display().to_string();
     let mut words: Vec<Shown> = vec![

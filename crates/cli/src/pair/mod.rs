@@ -1,12 +1,10 @@
-//! One registration from files to files: runs it and shows its progress and results. `register` and `labels` use this
-//! module.
+//! One registration from files to files, as `register` and `labels` run and show it.
 
 mod command;
-mod job;
-mod profile;
+mod kernels;
 mod run;
 mod show;
 
-pub use job::Job;
+pub use kernels::kernels;
 pub use run::run;
-pub use show::{found_brain, stages};
+pub use show::{brain, found_brain, stages, white_matter};

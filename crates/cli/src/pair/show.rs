@@ -2,45 +2,32 @@
 
 use std::fmt::Write;
 
-use antsreg_console::Console;
 use antsreg_register::{Options, PlannedMemory, Stage, syn};
 use antsreg_study::geometry;
-use antsreg_study::pair::{Inputs, PairFiles, Record};
-use antsreg_study::skulls::{BrainChoice, ExtractedRecord};
+use antsreg_study::pair::{Plan, Record, WhiteMatterRecord};
+use antsreg_study::skulls::ExtractedRecord;
 
 use super::command::command;
-use super::job::Plan;
 use crate::options::{Shown, linear, syn as syn_options};
 use crate::{table, values};
 
-/// Prints which images the brain was extracted from, and the warnings about the brains.
-pub fn brains(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
-    let sides = [("fixed", &files.fixed), ("moving", &files.moving)];
-    for ((side, path), skull) in sides.into_iter().zip(&inputs.skulls) {
-        let Some(skull) = skull else { continue };
-        let brain = &skull.record;
-        let because = if files.brain == BrainChoice::Auto {
-            "; the other image shows a brain without a skull; to register the whole head, give --brain none"
-        } else {
-            ""
-        };
-        console.note(format_args!(
-            "{side} image: its brain is registered instead of the whole head: {}{because}",
-            found_brain(brain)
-        ));
-        brain.warnings.iter().for_each(|warning| console.warn(format_args!("{}: {warning}", path.display())));
-    }
+/// Says that the brain of the fixed or the moving image is registered instead of the whole head.
+pub fn brain(side: &str, brain: &ExtractedRecord, automatic: bool) -> String {
+    let because = if automatic {
+        "; the other image shows a brain without a skull; to register the whole head, give --brain none"
+    } else {
+        ""
+    };
+    format!("{side} image: its brain is registered instead of the whole head: {}{because}", found_brain(brain))
 }
 
-/// Prints the volume of the white matter that was found in the fixed image, and the warnings about it.
-pub fn white_matter(files: &PairFiles, inputs: &Inputs, console: &mut Console) {
-    let Some(found) = &inputs.white_matter else { return };
+/// Describes the white matter that was found in the fixed image.
+pub fn white_matter(found: &WhiteMatterRecord) -> String {
     let brain = found.brain.as_ref().map_or_else(String::new, |brain| format!(" (brain: {})", found_brain(brain)));
-    console.note(format_args!(
+    format!(
         "white matter: {:.0} mL, found in the fixed image{brain}; to use another segmentation, give --white-matter",
         found.volume_ml
-    ));
-    found.warnings.iter().for_each(|warning| console.warn(format_args!("{}: {warning}", files.fixed.display())));
+    )
 }
 
 /// Describes an extracted brain in a few words: its volume, and the contrast of the template.
@@ -50,7 +37,7 @@ pub fn found_brain(brain: &ExtractedRecord) -> String {
 
 /// Describes the plan of a registration as text: inputs, device, stages, outputs, and the complete command line.
 pub fn plan(plan: &Plan, threads: usize) -> String {
-    let Plan { job, inputs, options, fitted, names } = plan;
+    let Plan { request: job, inputs, options, fitted, names, .. } = plan;
     let mut text = String::new();
     let [fixed, moving] = inputs.sides();
     // Writing to a `String` cannot fail.

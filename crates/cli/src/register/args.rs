@@ -8,12 +8,11 @@ use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_pool::GpuUse;
 use antsreg_register::syn::{Channel, Metric};
 use antsreg_study::bias::Corrected;
-use antsreg_study::pair::{ChannelFiles, Labels, PairFiles};
+use antsreg_study::pair::{ChannelFiles, Labels, PairFiles, Request};
 use antsreg_study::skulls::BrainChoice;
 use clap::ValueEnum;
 
 use crate::options::{RegistrationArgs, ReportArgs, WritingArgs};
-use crate::pair::Job;
 use crate::values::{self, ValueError};
 
 /// Register a moving image to a fixed image.
@@ -92,7 +91,7 @@ pub struct Args {
     label_interpolation: LabelInterpolation,
     /// Print the plan and the memory needed, and stop
     #[arg(long, help_heading = "Output")]
-    dry_run: bool,
+    pub dry_run: bool,
     /// Measure the time of every GPU kernel, and compare its bandwidth with the copy bandwidth of the device; printed
     /// and recorded
     #[arg(long, help_heading = "Output")]
@@ -130,8 +129,8 @@ impl Args {
         self.registration.device.gpu_use(true)
     }
 
-    /// Makes the registration job from the options. An option without effect is an error.
-    pub fn job(self) -> Result<Job, UsageError> {
+    /// Makes the registration from the options. An option without effect is an error.
+    pub fn request(self) -> Result<Request, UsageError> {
         let mut recipe = self.registration.recipe()?;
         let metric = recipe.syn.channels[0].metric;
         let channels = self.channels.iter();
@@ -177,7 +176,7 @@ impl Args {
             writing: self.writing.writing(),
         };
         let device = self.registration.one_device()?;
-        Ok(Job { files, recipe, device, dry_run: self.dry_run, profile: self.profile })
+        Ok(Request { files, recipe, device, profile: self.profile })
     }
 }
 

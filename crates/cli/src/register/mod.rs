@@ -10,5 +10,6 @@ use crate::pair;
 
 /// Runs `register`.
 pub fn run(args: Args, console: &mut Console) -> Result<(), CliError> {
-    pair::run(&args.job()?, console).map(drop)
+    let dry_run = args.dry_run;
+    pair::run(&args.request()?, dry_run, console).map(drop)
 }

@@ -3,9 +3,9 @@
 use antsreg_pool::Error as PoolError;
 use antsreg_register::linear::Error as LinearError;
 use antsreg_register::{Error as RegisterError, RecipeError, Warning};
-use antsreg_study::Error as StudyError;
 use antsreg_study::labels::AtlasesError;
 use antsreg_study::template::{Error as TemplateError, Step};
+use antsreg_study::{Error as StudyError, RunWarning};
 
 /// Advice for an error of files or of a study. The advice becomes the end of the error message.
 pub fn of_study(error: &StudyError) -> String {
@@ -79,6 +79,14 @@ pub fn of_register(error: &RegisterError) -> &'static str {
         RegisterError::Linear {
             source: LinearError::FewBoundaryPoints { .. } | LinearError::NoWhiteMatter, ..
         } => "; give a segmentation with --white-matter",
+        _ => "",
+    }
+}
+
+/// Advice for a warning of a run. The advice becomes the end of the warning.
+pub fn of_run(warning: &RunWarning) -> &'static str {
+    match warning {
+        RunWarning::Result(warning) => of_warning(warning),
         _ => "",
     }
 }

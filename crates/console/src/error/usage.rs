@@ -1,5 +1,7 @@
 //! Errors in the use of options, such as options that cannot be combined.
 
+use antsreg_register::WhyCpu;
+
 /// An error in the use of options. The parser of the command line (clap) finds simpler errors.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum UsageError {
@@ -64,6 +66,13 @@ pub enum UsageError {
 }
 
 impl UsageError {
+    /// The error that `--profile` has no effect on the CPU, which `--device auto` takes for this reason, if any.
+    pub(super) fn no_kernels(why: Option<&WhyCpu>) -> UsageError {
+        let with =
+            why.map_or("--device cpu".into(), |why| format!("the CPU, which --device auto takes because {why}"));
+        UsageError::NoEffect { option: "--profile", with }
+    }
+
     /// Refuses a prefix of output names that ends in `.` or `..`: the output files would be hidden.
     ///
     /// # Errors

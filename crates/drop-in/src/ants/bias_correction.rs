@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use antsreg_console::{CliError, Refusal, ending, opening};
+use antsreg_console::{CliError, Refusal, ending};
 use antsreg_core::Volume;
 use antsreg_core::io::itk::ItkGeometry;
 use antsreg_core::io::nifti::GridRule;
@@ -74,7 +74,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         }
     }
     outputs::check(written.into_iter().flatten(), read.into_iter().flatten())?;
-    let (read, opened) = opening::while_reading(call.settings.device, || request.read_files());
+    let (read, opened) = call.settings.device.open_during(|| request.read_files());
     let Inputs { image, mask, weights, geometries } = read?;
     let device = opened?.device;
     ending::keep_open(&device);

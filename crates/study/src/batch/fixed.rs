@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use antsreg_pool::{Target, Worker};
 use antsreg_register::Options;
 
-use super::Job;
+use super::rows::Job;
 use crate::Error;
 use crate::pair::{FixedInputs, Inputs};
 use crate::skulls::Skull;

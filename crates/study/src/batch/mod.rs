@@ -2,15 +2,18 @@
 //! each subject are those of a single registration.
 
 mod fixed;
+mod observer;
 mod page;
+mod register;
 mod resume;
+mod rows;
 mod run;
 mod steps;
 mod summary;
 
 pub use fixed::FixedSide;
-pub use page::{page, page_name, summary_name};
-pub use resume::finished;
-pub use run::{Batch, BatchProgress, Job, Row, Status, run};
-pub use steps::{Alone, Steps};
-pub use summary::write_summary;
+pub use observer::BatchObserver;
+pub use page::{page_name, summary_name};
+pub use rows::{Job, Row, Status};
+pub use run::{OfAll, Order, Outcome, Plan, Study, plan, run};
+pub use steps::{Alone, Steps, read_fixed};

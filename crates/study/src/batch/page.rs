@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use antsreg_report::{Facts, GroupPage, Measure, Member, Worse, group_page, robust, thumbnail_in};
 
-use super::run::{Row, Status};
+use super::rows::{Row, Status};
 use crate::Error;
 use crate::pair::Record;
 use crate::words::{self, stem};

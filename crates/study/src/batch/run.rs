@@ -1,218 +1,230 @@
-//! Runs a batch. While a subject is registered, other subjects are read or written.
+//! Runs the registrations of many subjects to one fixed image: checks everything, registers all subjects, and writes the
+//! files about all of them.
 
-use std::ops::ControlFlow;
-use std::sync::{Mutex, PoisonError};
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use antsreg_core::report::{Observer, Report};
-use antsreg_pool::{BackgroundThreads, DeviceWorkers, StageThreads, Worker};
-use antsreg_register::{self as register, Computed, Description, Options, Progress};
+use antsreg_core::io::outputs::{self, Outputs};
+use antsreg_pool::{DeviceWorkers, Devices, StageThreads};
+use antsreg_register::{Description, Grids, Options, Recipe};
 
-use super::{FixedSide, Steps};
-use crate::Error;
-use crate::pair::{Ahead, Context, FixedInputs, Inputs, Names, PairFiles, Record, Seconds, fetch, write_with};
+use super::observer::{AfterNotes, BatchObserver};
+use super::page::page;
+use super::register::{Batch, register_all};
+use super::resume::finished;
+use super::rows::{Job, Row, Status};
+use super::steps::Steps;
+use super::summary::write_summary;
+use crate::pair::{FixedInputs, PairFiles, Parameters};
+use crate::{Error, Invocation, subjects};
 
-/// A subject of a batch with its files.
+/// Registrations of many subjects to one fixed image: the shared options, and a job for each subject.
 #[derive(Debug, Clone)]
-pub struct Job {
-    /// The subject's name.
-    pub name: String,
-    /// The input files of the subject's registration.
-    pub files: PairFiles,
-    /// The names of the subject's output files.
-    pub names: Names,
+pub struct Study {
+    /// Paths of the files that all registrations share: fixed image, mask and labels. The paths of the moving image,
+    /// its mask and its labels are empty.
+    pub shared: PairFiles,
+    /// Options of the registration, except the initial transform, which may be in a file.
+    pub recipe: Recipe,
+    /// The registration of each subject.
+    pub jobs: Vec<Job>,
+    /// Whether any registration has a fixed or moving mask.
+    pub masked: bool,
 }
 
-/// Outcome of a subject's registration in a batch.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Status {
-    /// The subject was registered, and its files were written.
-    Done,
-    /// The subject's files existed already, complete and up to date.
-    Skipped,
-    /// The subject failed; the text is the reason.
-    Failed(String),
+/// How the registrations of a study are run: devices, number of workers, and outputs about all subjects.
+#[derive(Debug, Clone)]
+pub struct Order<'a> {
+    /// The devices.
+    pub devices: &'a Devices,
+    /// Number of simultaneous registrations on each device; `None` for the default number.
+    pub workers: Option<usize>,
+    /// Whether subjects that are done already are left out.
+    pub resume: bool,
+    /// Folders that are created for the outputs.
+    pub folders: Vec<PathBuf>,
+    /// Files and folders from which the list of subjects is read. No output may replace them.
+    pub sources: &'a [PathBuf],
+    /// The files that describe all subjects together.
+    pub of_all: OfAll,
 }
 
-/// Row of a subject in the summary table of a batch.
-#[derive(Debug)]
-pub struct Row {
-    /// The subject's name.
-    pub subject: String,
-    /// Outcome of the subject's registration.
-    pub status: Status,
-    /// The record (inputs, options, results) of the registration; `None` if the registration failed.
-    pub record: Option<Record>,
-    /// The names of the subject's output files.
-    pub names: Names,
+/// The output files that describe all subjects of a study together.
+#[derive(Debug, Clone, Default)]
+pub struct OfAll {
+    /// Path of the summary table; `None` for no table.
+    pub summary: Option<PathBuf>,
+    /// Path of the HTML page, in the folder that contains all outputs; `None` for no page. A page needs a table.
+    pub page: Option<PathBuf>,
+    /// Further files with their texts, such as the description of a dataset.
+    pub texts: Vec<(PathBuf, String)>,
 }
 
-/// The inputs and settings that all subjects of a batch of registrations share.
-#[derive(Debug)]
-pub struct Batch<'a> {
-    /// The fixed side (an image for each channel, and a mask) of all registrations.
-    pub fixed: &'a FixedInputs,
-    /// The options of all registrations.
-    pub options: &'a Options,
-    /// Number of threads that compute.
-    pub threads: usize,
-    /// The command line of the program, kept in the JSON record of each registration.
-    pub command_line: &'a [String],
-}
-
-/// Receives the progress of a batch. Several threads call its methods.
-pub trait BatchProgress: Sync {
-    /// Reports a warning about a subject's files, before the subject is registered.
-    fn warning(&self, subject: &str, text: &str);
-    /// Reports an iteration of a subject's registration.
-    fn iteration(&self, subject: &str, report: &Report);
-    /// Reports that a subject is done. `ended` is the number of subjects that have ended so far, this one included.
-    fn done(&self, ended: usize, subject: &str, record: &Record);
-    /// Reports that a subject failed. `ended` is the number of subjects that have ended so far, this one included.
-    fn failed(&self, ended: usize, subject: &str, error: &Error);
-}
-
-/// The registration of a subject between two stages of a batch (reading, computing, writing), with its data or the
-/// error that ended it.
-struct Passing<T> {
-    place: usize,
-    job: Job,
-    seconds: Seconds,
-    what: Result<T, Error>,
-}
-
-/// A registered subject: its inputs, the data prepared for it, the result, the files that are being written already,
-/// and the device that computed the result.
-struct Registered<T> {
-    inputs: Inputs,
-    prepared: T,
-    computed: Computed,
-    ahead: Ahead,
-    device: Description,
-}
-
-/// Registers subjects and fills in their rows of the summary table. `jobs` holds each subject with the index of its row
-/// in `rows`. Returns the share of the workers' time in which they computed.
-///
-/// # Errors
-/// A thread that cannot be started; a device that cannot be used. The failure of a subject is reported to `progress`
-/// and in the row of the subject.
-pub fn run<S: Steps>(
-    batch: &Batch,
-    steps: &S,
-    jobs: Vec<(usize, Job)>,
-    workers: &mut DeviceWorkers,
-    threads: StageThreads,
-    progress: &dyn BatchProgress,
-    rows: &mut [Row],
-) -> Result<f64, Error> {
-    let began = Instant::now();
-    // With GPUs, bias correction and writing run on separate threads. On the shared thread pool, the worker of a GPU
-    // could have to wait for these long tasks.
-    let background =
-        if workers.are_gpus() { BackgroundThreads::new(batch.threads)? } else { BackgroundThreads::shared() };
-    let fixed = FixedSide::new(batch.fixed, batch.options);
-    let computing = Mutex::new(0.0);
-    let read = |(place, job): (usize, Job)| {
-        let began = Instant::now();
-        let what = steps.read(batch.fixed.clone(), &job);
-        let seconds = Seconds { read: began.elapsed().as_secs_f64(), ..Seconds::default() };
-        if let Ok((inputs, _)) = &what {
-            inputs.warnings.iter().for_each(|warning| progress.warning(&job.name, warning));
-        }
-        Passing { place, job, seconds, what }
-    };
-    let compute = |worker: &mut Worker, Passing { place, job, seconds, what }: Passing<(Inputs, S::Read)>| {
-        let began = Instant::now();
-        let what = what.and_then(|read| register(worker, batch, steps, &fixed, &job, read, progress));
-        *computing.lock().unwrap_or_else(PoisonError::into_inner) += began.elapsed().as_secs_f64();
-        Passing { place, job, seconds, what }
-    };
-    let write = |Passing { place, job, seconds, what }: Passing<Registered<S::Prepared>>| {
-        let what = what.and_then(|registered| background.run(|| finish(batch, steps, &job, registered, seconds)));
-        (place, job, what)
-    };
-    let mut ended = 0;
-    workers.last().run(jobs, threads, read, compute, write, |(place, job, what)| {
-        ended += 1;
-        let row = &mut rows[place];
-        match what {
-            Ok(record) => {
-                progress.done(ended, &job.name, &record);
-                (row.status, row.record) = (Status::Done, Some(record));
-            }
-            Err(error) => {
-                progress.failed(ended, &job.name, &error);
-                row.status = Status::Failed(error.to_string());
-            }
-        }
-    })?;
-    let computed = *computing.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(computed / (began.elapsed().as_secs_f64() * workers.workers() as f64).max(f64::MIN_POSITIVE))
-}
-
-/// Runs the part of a subject's registration that needs the device of a worker.
-fn register<S: Steps>(
-    worker: &mut Worker,
-    batch: &Batch,
-    steps: &S,
-    fixed: &FixedSide,
-    job: &Job,
-    (mut inputs, read): (Inputs, S::Read),
-    progress: &dyn BatchProgress,
-) -> Result<Registered<S::Prepared>, Error> {
-    let mut observer = Subject { progress, name: &job.name };
-    inputs.remove_shading_on(&job.files, worker)?;
-    let prepared = steps.prepare(worker, batch.options, fixed, job, &mut inputs, read)?;
-    let (target, failed) = (fixed.target(&inputs), |error| inputs.blame(&job.files, error));
-    let (computed, ahead) = if worker.is_gpu() {
-        let fetch = |found: register::Registered| {
-            Ok(fetch(&found.keep()?, &job.files, &job.names, &inputs, Ahead::default()))
-        };
-        worker.register(target, &inputs.moving, &mut observer, fetch).map_err(failed)??
-    } else {
-        let download = |found: register::Registered| found.download();
-        (worker.register(target, &inputs.moving, &mut observer, download).map_err(failed)?, Ahead::default())
-    };
-    Ok(Registered { inputs, prepared, computed, ahead, device: worker.description().clone() })
-}
-
-/// Finishes the registration of a subject on the CPU and writes its files.
-fn finish<S: Steps>(
-    batch: &Batch,
-    steps: &S,
-    job: &Job,
-    registered: Registered<S::Prepared>,
-    seconds: Seconds,
-) -> Result<Record, Error> {
-    let Registered { mut inputs, prepared, computed, ahead, device } = registered;
-    let mut found = computed.finish(inputs.sides(), batch.options)?;
-    let further = steps.finish(job, &mut inputs, &mut found, prepared)?;
-    let of = Context {
-        files: &job.files,
-        names: &job.names,
-        inputs: &inputs,
-        options: batch.options,
-        device: &device,
-        threads: batch.threads,
-        command_line: batch.command_line,
-        device_memory: None,
-        profile: None,
-    };
-    Ok(write_with(&of, &found, ahead, seconds, Seconds::sum, further)?.record)
-}
-
-/// Observer of one subject's registration: reports each iteration with the name of the subject.
-struct Subject<'a> {
-    progress: &'a dyn BatchProgress,
-    name: &'a str,
-}
-
-impl Observer for Subject<'_> {
-    fn report(&mut self, report: &Report) -> ControlFlow<()> {
-        self.progress.iteration(self.name, report);
-        ControlFlow::Continue(())
+impl OfAll {
+    fn paths(&self) -> impl Iterator<Item = &Path> {
+        let own = [&self.summary, &self.page].into_iter().flatten();
+        own.chain(self.texts.iter().map(|(path, _)| path)).map(PathBuf::as_path)
     }
 }
 
-impl Progress for Subject<'_> {}
+/// A study that is ready to run: the fixed image has been read, and the first device is open.
+pub struct Plan<'a, S> {
+    /// The study.
+    pub study: &'a Study,
+    /// Inputs that all registrations share: fixed images, mask and labels.
+    pub fixed: FixedInputs,
+    /// The complete options of the registrations.
+    pub options: Options,
+    /// Numbers of threads for reading and writing.
+    pub threads: StageThreads,
+    /// The row of each subject: skipped if the subject is done already, else not begun.
+    pub rows: Vec<Row>,
+    order: &'a Order<'a>,
+    steps: &'a S,
+    workers: DeviceWorkers,
+}
+
+/// The outcome of a study whose files are written.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The row of each subject.
+    pub rows: Vec<Row>,
+    /// Time from the first to the last subject, s.
+    pub wall: f64,
+    /// Share of this time in which the workers computed.
+    pub busy: f64,
+}
+
+impl Outcome {
+    /// Names of the subjects that failed.
+    pub fn failed(&self) -> Vec<String> {
+        let failed = self.rows.iter().filter(|row| matches!(row.status, Status::Failed(_)));
+        failed.map(|row| row.subject.clone()).collect()
+    }
+}
+
+/// Registers the subjects of a study and writes all files. `steps` says what is done with each subject besides the
+/// registration. `read` reads the fixed image, its mask and labels.
+///
+/// # Errors
+/// The errors of [`plan`] and [`Plan::run`].
+pub fn run<S: Steps>(
+    study: &Study,
+    order: &Order,
+    steps: &S,
+    read: impl FnOnce() -> Result<FixedInputs, Error>,
+    invocation: &Invocation,
+    observer: &dyn BatchObserver,
+) -> Result<Outcome, Error> {
+    plan(study, order, steps, read, observer)?.run(invocation, observer)
+}
+
+/// Reads the fixed image while the devices are opened, and checks what concerns all subjects. Nothing is written.
+///
+/// # Errors
+/// Files that cannot be read; options that do not suit the fixed image; a device that cannot be used.
+pub fn plan<'a, S: Steps>(
+    study: &'a Study,
+    order: &'a Order,
+    steps: &'a S,
+    read: impl FnOnce() -> Result<FixedInputs, Error>,
+    observer: &dyn BatchObserver,
+) -> Result<Plan<'a, S>, Error> {
+    let (devices, note) = order.devices.for_window(study.recipe.too_wide_for_gpu(study.masked));
+    note.iter().for_each(|note| observer.device(note));
+    let opening = antsreg_pool::open(&devices, order.workers)?;
+    let fixed = read()?;
+    let recipe = Recipe { start: fixed.start, ..study.recipe.clone() };
+    let options = recipe.options(fixed.side.grid().shape)?;
+    // First come the checks that do not depend on the subjects, for instance whether the levels fit the fixed image.
+    options.check()?;
+    options.check_levels(fixed.side.grid())?;
+    let workers = DeviceWorkers::new::<Error>(opening, || Ok(needed_bytes(study, &fixed, &options)))?;
+    let threads = StageThreads::for_workers(workers.workers());
+    let rows = study.jobs.iter().map(|job| row(order, job, &fixed, &options)).collect();
+    Ok(Plan { study, fixed, options, threads, rows, order, steps, workers })
+}
+
+/// The row of a subject before the run: skipped if the subject is done already, else not begun.
+fn row(order: &Order, job: &Job, fixed: &FixedInputs, options: &Options) -> Row {
+    let parameters = Parameters::of(&job.files, fixed, options);
+    let record = order.resume.then(|| finished(&job.files, &job.names, fixed, &parameters)).flatten();
+    let status = if record.is_some() { Status::Skipped } else { Status::Failed("not begun".into()) };
+    Row { subject: job.name.clone(), status, record, names: job.names.clone() }
+}
+
+/// Free memory that a GPU needs for the largest subject, bytes.
+fn needed_bytes(study: &Study, fixed: &FixedInputs, options: &Options) -> u64 {
+    let images: Vec<&PathBuf> = study.jobs.iter().map(|job| &job.files.moving).collect();
+    let moving = subjects::largest_grid(&images);
+    let fixed_grid = fixed.side.grid();
+    let moving = moving.as_ref().unwrap_or(fixed_grid);
+    let channels = fixed.side.channel_grids();
+    let grids = Grids {
+        images: [fixed_grid, moving],
+        channels: [channels.clone(), vec![moving; channels.len()]],
+        masked: [fixed.side.mask.is_some(), study.masked],
+    };
+    options.device_bytes(&grids) + options.prepared_device_bytes(&grids)
+}
+
+impl<S: Steps> Plan<'_, S> {
+    /// Waits until all devices are open, and returns the device of each worker. Nothing is registered.
+    ///
+    /// # Errors
+    /// A device that cannot be used.
+    pub fn devices(&mut self, observer: &dyn BatchObserver) -> Result<Vec<Description>, Error> {
+        self.workers.wait_for_all()?;
+        self.workers.notes().try_iter().for_each(|note| observer.device(&note));
+        Ok(self.workers.devices())
+    }
+
+    /// Registers the subjects and writes all files.
+    ///
+    /// # Errors
+    /// Outputs that cannot be written; a thread that cannot be started; a device that cannot be used. The failure of a
+    /// subject is told to the observer and stands in the row of the subject.
+    pub fn run(self, invocation: &Invocation, observer: &dyn BatchObserver) -> Result<Outcome, Error> {
+        let Plan { study, fixed, options, threads, mut rows, order, steps, mut workers } = self;
+        order.folders.iter().try_for_each(|folder| outputs::make_folder(folder))?;
+        let jobs = study.jobs.iter().cloned().enumerate();
+        let jobs: Vec<(usize, Job)> = jobs.filter(|(place, _)| rows[*place].status != Status::Skipped).collect();
+        check_outputs(study, order, &jobs, &rows)?;
+        let began = Instant::now();
+        let of = Batch { fixed: &fixed, options: &options, invocation };
+        let told = AfterNotes { observer, notes: workers.notes() };
+        let busy = register_all(&of, steps, jobs, &mut workers, threads, &told, &mut rows)?;
+        let wall = began.elapsed().as_secs_f64();
+        for path in write_of_all(study, &order.of_all, invocation.command_line, &rows)? {
+            told.wrote(&path);
+        }
+        Ok(Outcome { rows, wall, busy })
+    }
+}
+
+/// Checks that all outputs can be written, and that no output is an input of any subject, including the subjects that
+/// are done already.
+fn check_outputs(study: &Study, order: &Order, jobs: &[(usize, Job)], rows: &[Row]) -> Result<(), Error> {
+    let own = study.jobs.iter().flat_map(|job| job.files.inputs());
+    let shared = study.shared.fixed_inputs();
+    let inputs = own.chain(shared).chain(order.sources.iter().map(PathBuf::as_path));
+    let written = jobs.iter().flat_map(|(place, _)| rows[*place].names.all());
+    Ok(outputs::check(order.of_all.paths().chain(written), inputs)?)
+}
+
+/// Writes the summary table, the HTML page about all subjects and the further texts, and returns their paths.
+fn write_of_all(study: &Study, of_all: &OfAll, command_line: &[String], rows: &[Row]) -> Result<Vec<PathBuf>, Error> {
+    let mut outputs = Outputs::new();
+    if let Some(summary) = &of_all.summary {
+        outputs.write::<Error>(summary, |path| write_summary(path, rows))?;
+    }
+    if let (Some(page_to), Some(summary)) = (&of_all.page, &of_all.summary) {
+        let folder = page_to.parent().unwrap_or(Path::new(""));
+        let html = page(folder, &study.shared.fixed, summary, command_line, rows)?;
+        outputs.write::<Error>(page_to, |path| Ok(outputs::write_file(path, html.as_bytes())?))?;
+    }
+    for (path, text) in &of_all.texts {
+        outputs.write::<Error>(path, |path| Ok(outputs::write_file(path, text.as_bytes())?))?;
+    }
+    Ok(outputs.commit()?)
+}

@@ -1,11 +1,12 @@
 //! Work that a batch does for each subject in addition to the registration.
 
 use antsreg_pool::Worker;
-use antsreg_register::{Options, Registration};
+use antsreg_register::{Device, Options, Registration};
 
-use super::{FixedSide, Job};
+use super::fixed::FixedSide;
+use super::rows::Job;
 use crate::Error;
-use crate::pair::{FixedInputs, Further, Inputs};
+use crate::pair::{FixedInputs, Further, Inputs, PairFiles};
 
 /// Work of a batch for each subject in addition to the registration: reading data, preparing the images before the
 /// registration, and finishing the result after it. This work runs at the same time as the work for other subjects.
@@ -50,6 +51,17 @@ pub trait Steps: Sync {
         found: &mut Registration,
         prepared: Self::Prepared,
     ) -> Result<Further<'a>, Error>;
+}
+
+/// Reads the images, masks and labels of the fixed side for [`Alone`]. The shading of the images is removed on the CPU,
+/// because the devices are still being opened.
+///
+/// # Errors
+/// Files that cannot be read or do not fit each other; a bias field that cannot be found.
+pub fn read_fixed(files: &PairFiles) -> Result<FixedInputs, Error> {
+    let mut fixed = FixedInputs::read(files)?;
+    fixed.remove_shading(files, &Device::cpu())?;
+    Ok(fixed)
 }
 
 /// The steps of a batch that only registers its subjects. Brains are extracted before the registration, if the files of

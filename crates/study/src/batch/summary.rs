@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use antsreg_core::io::outputs::write_file;
 use antsreg_register::Description;
 
-use super::run::{Row, Status};
+use super::rows::{Row, Status};
 use crate::Error;
 use crate::pair::Record;
 

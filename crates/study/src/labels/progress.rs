@@ -1,6 +1,6 @@
 //! Notifications during the registration and fusion of atlases.
 
-use antsreg_pool::DeviceNote;
+use antsreg_register::DeviceNote;
 use antsreg_register::Warning;
 
 use crate::Error;

@@ -5,11 +5,10 @@ use std::time::Instant;
 
 use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Volume};
 use antsreg_kernels::apply;
-use antsreg_pool::{DeviceNote, DeviceWorkers, Devices, Opening, StageThreads, Worker};
+use antsreg_pool::{DeviceWorkers, Opening, StageThreads, Worker};
 use antsreg_register::linear::Start;
 use antsreg_register::{
-    self as register, Computed, Description, DeviceChoice, Grids, Image, Recipe, Registration, Side, Warning,
-    WarpedImages,
+    self as register, Computed, Description, Grids, Image, Recipe, Registration, Side, Warning, WarpedImages,
 };
 
 use super::fusion::{CarriedAtlas, Comparing, Fusion, Votes};
@@ -99,13 +98,8 @@ impl<'a> Propagation<'a> {
     ) -> Result<Propagation<'a>, Error> {
         let start = options.start.read()?;
         let masked = atlases.iter().any(|atlas| atlas.side.mask.is_some());
-        let devices = match options.recipe.too_wide_for_gpu(masked).filter(|_| devices.is_auto()) {
-            Some(reason) => {
-                progress.device(&DeviceNote::CpuBecause(reason.to_string()));
-                antsreg_pool::open(&Devices::One(DeviceChoice::Cpu), None)?
-            }
-            None => devices,
-        };
+        let (devices, note) = devices.for_window(options.recipe.too_wide_for_gpu(masked))?;
+        note.iter().for_each(|note| progress.device(note));
         let registration = |grid: &Grid| registration(options, start, keep_warps, grid);
         let needed_bytes = || {
             let largest = atlases.iter().map(|atlas| atlas.side.grid()).max_by_key(|grid| grid.len());

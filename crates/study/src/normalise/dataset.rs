@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use antsreg_core::io::outputs::{Outputs, write_file};
 use serde_json::json;
 
 use super::listing::Scan;
@@ -31,16 +30,11 @@ impl Dataset {
         Dataset { folder: folder.into(), raw }
     }
 
-    /// Paths of the files that describe the BIDS dataset: `dataset_description.json` and `.bidsignore`.
-    pub fn files(&self) -> [PathBuf; 2] {
-        ["dataset_description.json", ".bidsignore"].map(|name| self.folder.join(name))
-    }
-
-    /// Writes the files that describe the BIDS dataset: `dataset_description.json` and `.bidsignore`.
+    /// The files that describe the BIDS dataset, with their texts.
     ///
     /// # Errors
-    /// Files that cannot be written.
-    pub fn write(&self) -> Result<Vec<PathBuf>, Error> {
+    /// A description that cannot be converted to JSON.
+    pub fn texts(&self) -> Result<Vec<(PathBuf, String)>, Error> {
         let mut description = json!({
             "Name": "Normalised heads",
             "BIDSVersion": BIDS,
@@ -51,12 +45,9 @@ impl Dataset {
         if let (Some(raw), Some(object)) = (absolute, description.as_object_mut()) {
             object.insert("DatasetLinks".into(), json!({ "raw": format!("file://{}", raw.display()) }));
         }
-        let [path, ignored] = self.files();
+        let [path, ignored] = ["dataset_description.json", ".bidsignore"].map(|name| self.folder.join(name));
         let wrap = |source| Error::Json { path: path.clone(), source };
         let text = serde_json::to_string_pretty(&description).map_err(wrap)? + "\n";
-        let mut outputs = Outputs::new();
-        outputs.write(&path, |path| Ok::<_, Error>(write_file(path, text.as_bytes())?))?;
-        outputs.write(&ignored, |path| Ok::<_, Error>(write_file(path, IGNORED.as_bytes())?))?;
-        Ok(outputs.commit()?)
+        Ok(vec![(path, text), (ignored, IGNORED.into())])
     }
 }

@@ -12,10 +12,9 @@ mod sidecar;
 mod space;
 mod steps;
 
-pub use dataset::Dataset;
 pub use listing::{Scan, list};
 pub use names::{BidsName, Derivatives, Place};
-pub use request::{Normalisation, Output, Request};
+pub use request::{Normalisation, Output, Request, run};
 pub use shard::Shard;
 pub use space::Space;
 pub use steps::Normalising;

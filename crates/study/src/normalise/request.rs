@@ -4,19 +4,21 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use antsreg_pool::Devices;
 use antsreg_register::{Interpolation, Recipe, WarpedImages};
 
+use super::dataset::Dataset;
 use super::listing::Scan;
 use super::names::{BidsName, Derivatives, Place};
+use super::shard::Shard;
 use super::space::Space;
 use super::steps::{Normalising, Task};
-use super::{Dataset, Shard};
-use crate::batch::Job;
+use crate::batch::{self, BatchObserver, Job, OfAll, Order, Outcome, Study};
 use crate::bias::Corrected;
 use crate::pair::{FixedInputs, Format, Labels, PairFiles, StartFile, Writing};
 use crate::skulls::BrainChoice;
 use crate::subjects;
-use crate::{Error, brain};
+use crate::{Error, Invocation, brain};
 
 /// Where the derivatives (in BIDS: images, transforms and masks made from a scan) are written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,18 +56,15 @@ pub struct Request {
 /// A normalisation that is ready to run: the batch of registrations made from a request.
 #[derive(Debug)]
 pub struct Normalisation {
-    /// The files that the registrations of all scans share, such as the fixed image. Paths that differ between scans,
-    /// such as the moving image, are empty here.
-    pub shared: PairFiles,
-    /// Options of the registrations.
-    pub recipe: Recipe,
-    /// Name, input files and output files of the registration of each scan.
-    pub jobs: Vec<Job>,
+    /// The registrations of all scans.
+    pub study: Study,
     /// The work on each scan before and after the registration of its brain: extraction of the brain, then resampling
     /// of the whole head.
     pub steps: Normalising,
-    /// The BIDS dataset that the normalisation writes; `None` if file names begin with a prefix instead.
-    pub dataset: Option<Dataset>,
+    /// The files that describe all scans together.
+    of_all: OfAll,
+    /// The folders that must exist before the files are written.
+    folders: Vec<PathBuf>,
     /// The template space to which heads are registered.
     space: Space,
 }
@@ -117,8 +116,24 @@ impl Request {
             interpolation: self.interpolation,
             tasks,
         };
+        let of_jobs = steps.tasks.values().flat_map(|task| task.derivatives.folders());
+        let folders = dataset.iter().map(|dataset| dataset.folder.clone()).chain(of_jobs).collect();
+        let of_all = self.of_all(dataset.as_ref())?;
         let shared = self.files([None, None], Vec::new(), String::new());
-        Ok(Normalisation { shared, recipe, jobs, steps, dataset, space: self.space.clone() })
+        let study = Study { shared, recipe, jobs, masked: false };
+        Ok(Normalisation { study, steps, of_all, folders, space: self.space.clone() })
+    }
+
+    /// The files that describe all scans together. With a shard, there is no summary table and no page about all scans,
+    /// because they would contain only this share.
+    fn of_all(&self, dataset: Option<&Dataset>) -> Result<OfAll, Error> {
+        let Some(dataset) = dataset else { return Ok(OfAll::default()) };
+        let all = self.shard.is_none();
+        Ok(OfAll {
+            summary: all.then(|| batch::summary_name(&dataset.folder)),
+            page: (all && self.page).then(|| batch::page_name(&dataset.folder)),
+            texts: dataset.texts()?,
+        })
     }
 
     fn files(&self, [moving, moving_mask]: [Option<PathBuf>; 2], carried: Vec<PathBuf>, prefix: String) -> PairFiles {
@@ -148,15 +163,45 @@ impl Normalisation {
     /// Files that cannot be read or do not fit each other.
     pub fn fixed(&self) -> Result<FixedInputs, Error> {
         let (side, identities) = self.space.read()?;
-        let start = &self.shared.start;
+        let start = &self.study.shared.start;
         let mut fixed = FixedInputs::of_side(side, start.read()?, start.clone());
         fixed.identities = identities;
         Ok(fixed)
     }
 
-    /// The folders that must exist before a normalisation writes its files.
-    pub fn folders(&self) -> Vec<PathBuf> {
-        let of_jobs = self.steps.tasks.values().flat_map(|task| task.derivatives.folders());
-        self.dataset.iter().map(|dataset| dataset.folder.clone()).chain(of_jobs).collect()
+    /// How the registrations are run on `devices`. `sources` are the files and folders from which the scans were listed.
+    pub fn order<'a>(
+        &self,
+        devices: &'a Devices,
+        workers: Option<usize>,
+        resume: bool,
+        sources: &'a [PathBuf],
+    ) -> Order<'a> {
+        Order { devices, workers, resume, folders: self.folders.clone(), sources, of_all: self.of_all.clone() }
     }
+
+    /// Reads the template and the subjects' records of earlier runs. Nothing is written.
+    ///
+    /// # Errors
+    /// The errors of [`batch::plan`].
+    pub fn plan<'a>(
+        &'a self,
+        order: &'a Order<'a>,
+        observer: &dyn BatchObserver,
+    ) -> Result<batch::Plan<'a, Normalising>, Error> {
+        batch::plan(&self.study, order, &self.steps, || self.fixed(), observer)
+    }
+}
+
+/// Normalises scans and writes their derivatives.
+///
+/// # Errors
+/// The errors of [`batch::run`].
+pub fn run(
+    normalisation: &Normalisation,
+    order: &Order,
+    invocation: &Invocation,
+    observer: &dyn BatchObserver,
+) -> Result<Outcome, Error> {
+    normalisation.plan(order, observer)?.run(invocation, observer)
 }

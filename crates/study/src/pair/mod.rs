@@ -5,24 +5,28 @@ mod compute;
 mod files;
 mod head;
 mod inputs;
+mod kernel_times;
 mod overlap;
 mod page;
 mod record;
+mod run;
 mod shading;
 mod volumes;
 mod white;
 mod write;
 
+pub use compute::Ahead;
 pub(crate) use compute::fetch;
-pub use compute::{Ahead, compute};
 pub use files::{ChannelFiles, Format, Labels, Names, PairFiles, StartFile, Writing};
 pub use head::{CarriedRecord, HeadRecord};
 pub use inputs::{FixedInputs, Inputs};
 pub(crate) use inputs::{check_in_plane, name_files};
+pub use kernel_times::{KernelRecord, KernelTimes};
 pub use record::{
     Consistency, DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, JacobianSummary, LinearLevel, LinearRecord,
     OverlapRecord, Parameters, Record, Seconds, SynLevel, SynRecord,
 };
+pub use run::{Done, Plan, Request, plan, run};
 pub use volumes::{Masks, Named, SideVolumes};
 pub use white::WhiteMatterRecord;
 pub use write::{Context, Further, Written, record, write, write_report, write_with};

@@ -106,6 +106,14 @@ pub struct Parameters {
     pub brain: BrainChoice,
 }
 
+impl Record {
+    /// The warnings about brains and white matter. In [`warnings`](Record::warnings) they come before those of
+    /// [`warning_values`](Record::warning_values).
+    pub fn warnings_of_heads(&self) -> &[String] {
+        &self.warnings[..self.warnings.len().saturating_sub(self.warning_values.len())]
+    }
+}
+
 impl Parameters {
     /// Makes the parameters in the JSON record of a registration: from its files, its fixed inputs and its options.
     pub fn of(files: &PairFiles, fixed: &FixedInputs, options: &Options) -> Parameters {

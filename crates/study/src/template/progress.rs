@@ -1,6 +1,6 @@
 //! Notifications during the building of a template.
 
-use antsreg_pool::DeviceNote;
+use antsreg_register::DeviceNote;
 
 use super::results::{FinishResults, TemplateResults};
 use crate::skulls::ExtractedRecord;

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use antsreg_pool::{DeviceNote, Devices, Target};
-use antsreg_register::{DeviceChoice, Grids, Options, Recipe, Side, Stage};
+use antsreg_pool::{Devices, Target};
+use antsreg_register::{DeviceNote, Grids, Options, Recipe, Side, Stage};
 
 use super::channels::Channels;
 use super::reference::Reference;
@@ -66,17 +66,13 @@ pub fn device_bytes(session: &Session) -> Result<u64, Error> {
 /// cross-correlation; the reason is returned as well. All steps of a template make the same choice, so that their
 /// results are equal to the last bit.
 pub fn suitable_devices(recipe: &Recipe, asked: &Devices) -> (Devices, Option<DeviceNote>) {
-    let auto = *asked == Devices::One(DeviceChoice::Auto);
-    match recipe.too_wide_for_gpu(false).filter(|_| auto) {
-        Some(too_wide) => (Devices::One(DeviceChoice::Cpu), Some(DeviceNote::CpuBecause(too_wide.to_string()))),
-        None => (asked.clone(), None),
-    }
+    asked.for_window(recipe.too_wide_for_gpu(false))
 }
 
 #[cfg(test)]
 mod tests {
     use antsreg_kernels::{CcDerivative, CcParameters};
-    use antsreg_register::{Preset, syn};
+    use antsreg_register::{DeviceChoice, Preset, syn};
 
     use super::*;
 

@@ -3,7 +3,7 @@
 mod files;
 mod request;
 
-use antsreg_console::{CliError, Refusal, ending, opening};
+use antsreg_console::{CliError, Refusal, ending};
 use antsreg_core::Volume;
 use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::outputs::{self, Outputs};
@@ -41,7 +41,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let Request { target, images, labels, mask, options, output, replaced } = Request::read(&given)?;
     let read: Vec<_> = images.iter().chain(&labels).chain(&mask).chain([&target]).collect();
     outputs::check(output.without_posteriors(), &read)?;
-    let (read_files, opened) = opening::while_reading(call.settings.device, || {
+    let (read_files, opened) = call.settings.device.open_during(|| {
         let atlases = Atlases::read(&images, &labels)?;
         let target = GridRule::Itk.read_volume(&target)?;
         let mask = mask.as_deref().map(|path| GridRule::Itk.read_volume(path)).transpose()?;

@@ -5,7 +5,7 @@ mod request;
 
 use std::ops::ControlFlow;
 
-use antsreg_console::{CliError, Refusal, ending, opening, output::print};
+use antsreg_console::{CliError, Refusal, device_notes, ending, output::print};
 use antsreg_study::motion::{MotionFiles, Opened, Options, Task};
 
 use self::request::Request;
@@ -36,9 +36,9 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         command_line: Vec::new(),
     };
     let mut console = call.console(request.verbose)?;
-    let (read, opened) = opening::while_reading(call.settings.device, || Opened::new(&task));
+    let (read, opened) = call.settings.device.open_during(|| Opened::new(&task));
     let (read, opened) = (read?, opened?);
-    opening::tell(&opened, &mut console);
+    opened.note().iter().for_each(|note| device_notes::show(note, &mut console));
     ending::keep_open(&opened.device);
     let mut found = read.find(opened.device, &mut |progress| {
         console.note(format_args!("aligned {} of {} volumes", progress.aligned, progress.of));

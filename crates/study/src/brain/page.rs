@@ -9,7 +9,7 @@ use antsreg_report::{
     Chart, Compared, ComparisonPage, Facts, File, Reference, Section, compare, comparison_page, histograms,
 };
 
-use crate::brain::BrainFiles;
+use super::files::BrainFiles;
 use crate::words::{self, stem};
 use crate::{Error, geometry};
 
