@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: Options of a stage as a dictionary, such as ``{"cost": "nmi"}``.
 Options: TypeAlias = Mapping[str, Any]
+#: Value of an option of the command: a name, a number, numbers, or whether a flag is on.
+OptionValue: TypeAlias = Union[str, float, bool, Sequence[float]]
 #: An initial transform: ``centre-of-mass``, ``headers``, or an affine from fixed to moving points. The affine is a
 #: file, a matrix (4×4, RAS mm) or a `Transform`.
 Start: TypeAlias = "Union[str, ArrayLike, TransformLike]"
@@ -36,14 +38,16 @@ def plan(
     dof: Optional[int],
     search_degrees: Optional[Sequence[float]],
     channels: int,
+    options: Mapping[str, OptionValue],
 ) -> _native.Plan:
     """Converts arguments of `register` to the registration method of the native library.
 
-    ``channels`` is the number of image channels in addition to the first pair of images.
+    ``channels`` is the number of image channels in addition to the first pair of images. ``options`` are options of
+    the command by their names, which the native library checks.
     """
     if stages is not None:
         given = {"transform": transform, "linear": linear, "syn": syn, "levels": levels, "dof": dof}
-        for name, value in {**given, "search_degrees": search_degrees}.items():
+        for name, value in {**given, "search_degrees": search_degrees, **options}.items():
             if value is not None:
                 raise OptionError(f"{name}: cannot be given together with stages")
         return _native.Plan.stages(_json(list(stages)))
@@ -58,7 +62,10 @@ def plan(
     }.items():
         if value is not None:
             recipe[name] = value
-    return _native.Plan.recipe(_json(recipe), channels)
+    arrays = (np.ndarray, np.generic)
+    given = {name: value.tolist() if isinstance(value, arrays) else value for name, value in options.items()}
+    named = [(name, value) for name, value in given.items() if value is not None]
+    return _native.Plan.recipe(_json(recipe), channels, named)
 
 
 def _json(value: Any) -> str:

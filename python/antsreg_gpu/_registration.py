@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _native
 from ._errors import OptionError, ResultWarning
 from ._images import ImageLike, SpatialImage, made
-from ._options import Masks, Options, Start, plan, side, start
+from ._options import Masks, Options, OptionValue, Start, plan, side, start
 from ._progress import Follower, Progress
 from ._transforms import Transform, apply, apply_points
 
@@ -273,6 +273,7 @@ def register(
     search_degrees: Optional[Sequence[float]] = None,
     output: str = "host",
     progress: Progress = None,
+    **options: OptionValue,
 ) -> Registration:
     """Registers a moving image to a fixed image.
 
@@ -317,6 +318,10 @@ def register(
     progress : bool or callable, optional
         True shows a progress bar (by tqdm if it is installed). A function is called with a `Report` after every
         iteration; an exception in the function stops the registration.
+    **options
+        Options of the command ``register`` by their names, with ``_`` for ``-``: for example ``cost="nmi"``,
+        ``cc_radius=4``, ``shrink_factors=[4, 2, 1]`` and ``exact=True``. An option that is out of range, or has no
+        effect, is refused.
 
     Returns
     -------
@@ -332,7 +337,7 @@ def register(
     >>> result = register("fixed.nii.gz", "moving.nii.gz")  # doctest: +SKIP
     >>> result.save("out/subject_")  # doctest: +SKIP
     """
-    wanted = plan(transform, preset, stages, linear, syn, levels, dof, search_degrees, len(channels))
+    wanted = plan(transform, preset, stages, linear, syn, levels, dof, search_degrees, len(channels), options)
     name, matrix = start(initial, wanted.usual_start)
     fixed_side = side(fixed, "the fixed image", [pair[0] for pair in channels], fixed_mask)
     moving_side = side(moving, "the moving image", [pair[1] for pair in channels], moving_mask)
@@ -384,8 +389,9 @@ class Fixed:
         levels: Optional[Options] = None,
         dof: Optional[int] = None,
         search_degrees: Optional[Sequence[float]] = None,
+        **options: OptionValue,
     ) -> None:
-        wanted = plan(transform, preset, stages, linear, syn, levels, dof, search_degrees, len(channels))
+        wanted = plan(transform, preset, stages, linear, syn, levels, dof, search_degrees, len(channels), options)
         name, matrix = start(initial, wanted.usual_start)
         prepared = side(image, "the fixed image", channels, mask)
         self._native = _native.Fixed(prepared, wanted, device, name, matrix)
@@ -423,6 +429,7 @@ def register_many(
     levels: Optional[Options] = None,
     dof: Optional[int] = None,
     search_degrees: Optional[Sequence[float]] = None,
+    **options: OptionValue,
 ) -> Iterator[Registration]:
     """Registers many moving images to one fixed image. Images are read while earlier registrations run.
 
@@ -438,7 +445,7 @@ def register_many(
         cores.
     device : str
         As for `register`, or several GPUs: ``cuda:0,1``, ``cuda:all``; ``auto`` uses all GPUs.
-    transform, preset, stages, fixed_mask, initial, linear, syn, levels, dof, search_degrees
+    transform, preset, stages, fixed_mask, initial, linear, syn, levels, dof, search_degrees, **options
         As for `register`.
 
     Yields
@@ -453,7 +460,7 @@ def register_many(
     ...     result.save(path.with_suffix(""))
     """
     several = list(movings)
-    wanted = plan(transform, preset, stages, linear, syn, levels, dof, search_degrees, 0)
+    wanted = plan(transform, preset, stages, linear, syn, levels, dof, search_degrees, 0, options)
     name, matrix = start(initial, wanted.usual_start)
     fixed_side = side(fixed, "the fixed image", (), fixed_mask)
 

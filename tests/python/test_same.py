@@ -61,8 +61,10 @@ def test_channels_and_options_of_stages(pair: Pair, masks: Pair, tmp_path: Path)
         pair.fixed,
         pair.moving,
         channels=[tuple(masks)],
-        linear={"cost": "nmi", "finest_mm": 2.0},
-        syn={"radius": 3, "noise": 0.03},
+        linear={"finest_mm": 2.0},
+        syn={"radius": 3},
+        cost="nmi",
+        noise=0.03,
         levels=FAST,
         device="cpu",
     )

@@ -10,7 +10,7 @@ use antsreg_register::DeviceChoice;
 use antsreg_study::bias::{self, BiasRequest};
 
 use crate::shown::shown;
-use crate::values::{self, PerLevel};
+use crate::values::{self, Counts};
 
 /// Remove the shading of an image (N4).
 ///
@@ -40,7 +40,7 @@ pub struct Args {
     /// Largest number of iterations on each level; each level has a mesh of splines twice as fine as the level before
     /// [default: 50x50x50x50]
     #[arg(long, value_name = "NxN…", value_parser = values::counts)]
-    iterations: Option<PerLevel<usize>>,
+    iterations: Option<Counts>,
     /// End a level when the coefficient of variation of the field's change is below X [default: 1e-7]
     #[arg(long, value_name = "X", value_parser = values::share)]
     threshold: Option<f64>,

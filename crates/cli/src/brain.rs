@@ -86,10 +86,7 @@ impl FromStr for TemplateFiles {
             Some((head, mask)) if !head.is_empty() && !mask.is_empty() => {
                 Ok(TemplateFiles([head.into(), mask.into()]))
             }
-            _ => Err(ValueError::Malformed {
-                expected: "HEAD=MASK, such as head.nii.gz=brain_mask.nii.gz",
-                found: text.into(),
-            }),
+            _ => Err(ValueError::new("HEAD=MASK, such as head.nii.gz=brain_mask.nii.gz", text)),
         }
     }
 }

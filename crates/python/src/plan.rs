@@ -1,6 +1,7 @@
 //! Registration methods from JSON that the Python package sends: a preset with changes, or a list of stages.
 
 use antsreg_register::linear::{Cost, Start};
+use antsreg_register::option::{self, OptionError, Typed};
 use antsreg_register::syn::{Channel, Metric};
 use antsreg_register::{Options, Preset, Recipe, Stage};
 use pyo3::prelude::*;
@@ -21,13 +22,50 @@ enum Kind {
     Stages(Vec<Stage>),
 }
 
+/// Value of an option, as Python passes it.
+#[derive(FromPyObject)]
+enum OptionValue {
+    /// Whether a flag is on.
+    Flag(bool),
+    /// A number.
+    Number(f64),
+    /// A name.
+    Text(String),
+    /// A list of numbers.
+    Numbers(Vec<f64>),
+}
+
+impl From<OptionValue> for Typed {
+    fn from(value: OptionValue) -> Typed {
+        match value {
+            OptionValue::Flag(on) => Typed::Flag(on),
+            OptionValue::Number(number) => Typed::Number(number),
+            OptionValue::Text(text) => Typed::Text(text),
+            OptionValue::Numbers(numbers) => Typed::Numbers(numbers),
+        }
+    }
+}
+
+/// The error for an option that is refused, with the names as Python writes them.
+fn refused(error: OptionError) -> Failure {
+    let python = |option: &str| option.trim_start_matches('-').replacen(' ', "=", 1).replace('-', "_");
+    let text = match error {
+        OptionError::Value { option, expected, found } => {
+            format!("{}: expected {expected}, found `{found}`", python(option))
+        }
+        OptionError::NoEffect { option, with } => format!("{} has no effect with {}", python(option), python(&with)),
+        OptionError::Unknown { name } => format!("there is no option `{name}`"),
+    };
+    Failure::own(Class::Option, text)
+}
+
 #[pymethods]
 impl Plan {
     /// Makes the method of a registration from a preset. `json` names the preset and contains the changed options.
     /// `further` is the number of additional image channels. The `metric` of the deformable stage applies to all
-    /// channels.
+    /// channels. `options` are options of the command `register` by their names, which change the preset at last.
     #[staticmethod]
-    fn recipe(json: &str, further: usize) -> Result<Plan, Failure> {
+    fn recipe(json: &str, further: usize, options: Vec<(String, OptionValue)>) -> Result<Plan, Failure> {
         let mut given: Value = read(json)?;
         let preset = match given.get("preset") {
             Some(preset) => read(&preset.to_string())?,
@@ -47,7 +85,11 @@ impl Plan {
         recipe.syn.channels.extend((0..further).map(|_| Channel { metric, weight: 1.0 }));
         let mut value = serde_json::to_value(&recipe).map_err(unreadable)?;
         merge(&mut value, given);
-        serde_json::from_value(value).map(|recipe| Plan(Kind::Recipe(Box::new(recipe)))).map_err(unreadable)
+        let mut recipe: Recipe = serde_json::from_value(value).map_err(unreadable)?;
+        let given = options.into_iter().map(|(name, value)| option::named(&name, &value.into()));
+        let given: Vec<_> = given.collect::<Result<_, _>>().map_err(refused)?;
+        option::apply(&mut recipe, &given).and_then(|()| option::check_metrics(&recipe, &given)).map_err(refused)?;
+        Ok(Plan(Kind::Recipe(Box::new(recipe))))
     }
 
     /// Makes the method of a registration from a list of stages in JSON.

@@ -6,7 +6,7 @@ use antsreg_core::{AffineTransform, ChainError, ChainWarning, DisplacementField,
 use antsreg_kernels::Backend;
 use antsreg_syn as syn;
 
-use crate::images::{Images, Pair};
+use crate::images::{AlignedImages, Images};
 use crate::run::{OnDevice, WarpsOnDevice};
 use crate::{Coverage, Error, Options, Registration, Seconds, Side, Similarity, StageOutcome, assess};
 
@@ -20,7 +20,7 @@ pub struct Computed {
     pub(crate) start_warnings: Vec<ChainWarning>,
     pub(crate) outcomes: Vec<StageOutcome>,
     /// Statistics of the warps; `None` without a deformable stage.
-    pub(crate) known: Option<KnownOfWarps>,
+    pub(crate) statistics: Option<WarpStatistics>,
     /// The warps in main memory; `None` if the warps are only on a device, or if there is no deformable stage.
     pub(crate) warps: Option<Warps>,
     /// The warped images and the correlations of the fixed and the moving image, in main memory; `None` if the CPU
@@ -31,7 +31,7 @@ pub struct Computed {
 
 /// Statistics of warps, which may be in main memory or on a device.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct KnownOfWarps {
+pub(crate) struct WarpStatistics {
     relaxed: syn::Relaxed,
     step_mm: Option<f32>,
     scores: Option<syn::Scores>,
@@ -65,12 +65,12 @@ impl Computed {
     pub(crate) fn of<B: Backend>(found: OnDevice<B>) -> (Computed, Option<syn::Warps<B>>) {
         let OnDevice { start, start_warnings, affine, outcomes, seconds: stages, warps } = found;
         let seconds = Seconds { stages, ..Seconds::default() };
-        let known = |WarpsOnDevice { warps, relaxed, scores }| {
-            (KnownOfWarps { relaxed, step_mm: warps.step_mm, scores }, warps)
+        let statistics = |WarpsOnDevice { warps, relaxed, scores }| {
+            (WarpStatistics { relaxed, step_mm: warps.step_mm, scores }, warps)
         };
-        let (known, warps) = warps.map(known).unzip();
+        let (statistics, warps) = warps.map(statistics).unzip();
         let computed =
-            Computed { affine, start, start_warnings, outcomes, known, warps: None, images: None, seconds };
+            Computed { affine, start, start_warnings, outcomes, statistics, warps: None, images: None, seconds };
         (computed, warps)
     }
 
@@ -101,9 +101,9 @@ impl Computed {
 
     /// The data for the correlation of the images after registration: the first fixed and the first moving image, the
     /// fixed mask of the stage, and the affines.
-    pub(crate) fn pair<'a>(&self, [fixed, moving]: [&'a Side; 2], stage: usize) -> Pair<'a> {
+    pub(crate) fn pair<'a>(&self, [fixed, moving]: [&'a Side; 2], stage: usize) -> AlignedImages<'a> {
         let mask = fixed.mask.of_stage(stage).map(AsRef::as_ref);
-        Pair { fixed: &fixed.image, mask, moving: &moving.image, start: self.start, affine: self.affine }
+        AlignedImages { fixed: &fixed.image, mask, moving: &moving.image, start: self.start, affine: self.affine }
     }
 
     /// Computes the rest of the result: images, correlation, coverage, warnings. `sides` (the fixed and the moving
@@ -114,7 +114,7 @@ impl Computed {
     pub fn finish(self, sides: [&Side; 2], options: &Options) -> Result<Registration, Error> {
         let began = Instant::now();
         let pair = self.pair(sides, options.last_stage());
-        let Computed { affine, start, start_warnings, outcomes, known, warps, images, mut seconds } = self;
+        let Computed { affine, start, start_warnings, outcomes, statistics, warps, images, mut seconds } = self;
         let singular = |_: ChainError| Error::SingularStart { determinant: affine.matrix.determinant() };
         let (mut forward, mut backward) = (TransformChain::new(), TransformChain::new());
         backward.push("affine", Transform::Affine(affine), true).map_err(singular)?;
@@ -139,9 +139,9 @@ impl Computed {
             forward,
             backward,
             outcomes,
-            relaxed: known.map(|known| known.relaxed),
-            step_mm: known.and_then(|known| known.step_mm),
-            scores: known.and_then(|known| known.scores),
+            relaxed: statistics.map(|statistics| statistics.relaxed),
+            step_mm: statistics.and_then(|statistics| statistics.step_mm),
+            scores: statistics.and_then(|statistics| statistics.scores),
             warped,
             inverse_warped,
             similarity,

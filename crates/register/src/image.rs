@@ -32,11 +32,11 @@ enum Stored {
     /// The voxels of the image in main memory.
     Volume(Arc<Volume>),
     /// The voxels of the image in the memory of a device (CPU or GPU).
-    Held(Box<Held>),
+    Device(Box<DeviceImage>),
 }
 
 /// The voxels of an image in the memory of a device. They are never changed.
-struct Held {
+struct DeviceImage {
     grid: Grid,
     voxels: OnBackend<VoxelsOf>,
     /// Smallest and largest value of the image's voxels.
@@ -64,7 +64,7 @@ impl Image {
         }
         let volume = self.volume()?;
         let image = Image::uploaded(device, volume)?;
-        if let Stored::Held(held) = &image.0.stored {
+        if let Stored::Device(held) = &image.0.stored {
             // Storing the copy in main memory cannot fail, because the new image has no such copy yet.
             let _ = held.volume.set(volume.clone());
         }
@@ -97,8 +97,8 @@ impl Image {
         let Some(range) = found.low_high.filter(|_| found.finite == grid.len()) else {
             return Err(Error::NotFinite { count: grid.len() - found.finite });
         };
-        let held = Held { grid, voxels, range, volume: OnceLock::new() };
-        Ok(Image::of(Stored::Held(held.into())))
+        let held = DeviceImage { grid, voxels, range, volume: OnceLock::new() };
+        Ok(Image::of(Stored::Device(held.into())))
     }
 
     fn of(stored: Stored) -> Image {
@@ -109,7 +109,7 @@ impl Image {
     pub fn grid(&self) -> &Grid {
         match &self.0.stored {
             Stored::Volume(volume) => &volume.grid,
-            Stored::Held(held) => &held.grid,
+            Stored::Device(held) => &held.grid,
         }
     }
 
@@ -117,7 +117,7 @@ impl Image {
     pub fn in_main_memory(&self) -> Option<&Arc<Volume>> {
         match &self.0.stored {
             Stored::Volume(volume) => Some(volume),
-            Stored::Held(held) => held.volume.get(),
+            Stored::Device(held) => held.volume.get(),
         }
     }
 
@@ -128,7 +128,7 @@ impl Image {
     pub fn volume(&self) -> Result<&Arc<Volume>, Error> {
         match &self.0.stored {
             Stored::Volume(volume) => Ok(volume),
-            Stored::Held(held) => held.volume(),
+            Stored::Device(held) => held.volume(),
         }
     }
 
@@ -149,7 +149,7 @@ impl Image {
     pub fn place(&self) -> Option<Place> {
         match &self.0.stored {
             Stored::Volume(_) => None,
-            Stored::Held(held) => Some(held.place()),
+            Stored::Device(held) => Some(held.place()),
         }
     }
 
@@ -157,7 +157,7 @@ impl Image {
     pub fn range(&self) -> Option<(f32, f32)> {
         match &self.0.stored {
             Stored::Volume(_) => None,
-            Stored::Held(held) => Some(held.range),
+            Stored::Device(held) => Some(held.range),
         }
     }
 
@@ -166,7 +166,7 @@ impl Image {
     /// # Errors
     /// A device that fails.
     pub fn input<B: Backend>(&self, backend: &B) -> Result<Input<'_, B::Image>, Error> {
-        if let Stored::Held(held) = &self.0.stored
+        if let Stored::Device(held) = &self.0.stored
             && held.place() == backend.place()
             && let Some(voxels) = held.any().downcast_ref()
         {
@@ -176,7 +176,7 @@ impl Image {
     }
 }
 
-impl Held {
+impl DeviceImage {
     fn place(&self) -> Place {
         with_backend!(&self.voxels, (backend, _) => backend.place())
     }

@@ -33,7 +33,7 @@ pub(crate) struct Images<I = Volume> {
 
 /// A fixed and a moving image with the initial and the found affine between them (fixed → moving, RAS mm).
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Pair<'a> {
+pub(crate) struct AlignedImages<'a> {
     pub fixed: &'a Image,
     /// Mask of the correlation, on the fixed grid.
     pub mask: Option<&'a Volume>,
@@ -49,11 +49,11 @@ impl<I: 'static> Images<I> {
     /// if the backend has no kernel for the interpolation.
     pub fn on_device<B: Backend<Image = I>>(
         backend: &B,
-        pair: &Pair,
+        pair: &AlignedImages,
         warps: Option<&syn::Warps<B>>,
         wanted: WarpedImages,
     ) -> Result<Option<Images<I>>, Error> {
-        let Pair { fixed, mask, moving, start, affine } = pair;
+        let AlignedImages { fixed, mask, moving, start, affine } = pair;
         let (Some(kernel), Some(back)) = (Kernel::of(wanted.interpolation), affine.inverse()) else {
             return Ok(None);
         };
@@ -129,11 +129,11 @@ impl Images<Volume> {
     /// # Errors
     /// An image is on a device, and the device fails.
     pub fn on_cpu(
-        pair: &Pair,
+        pair: &AlignedImages,
         [forward, backward]: [&TransformChain; 2],
         wanted: WarpedImages,
     ) -> Result<Images, Error> {
-        let Pair { fixed, mask, moving, start, .. } = pair;
+        let AlignedImages { fixed, mask, moving, start, .. } = pair;
         let (fixed, moving) = (fixed.volume()?, moving.volume()?);
         let read = |image: &Volume, onto, chain: &_, outside| {
             apply::resample(image, onto, chain, wanted.interpolation.into(), outside)

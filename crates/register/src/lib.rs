@@ -37,6 +37,8 @@ mod image;
 mod images;
 mod interpolation;
 mod memory;
+#[cfg(feature = "clap")]
+pub mod option;
 mod options;
 #[cfg(feature = "cuda")]
 mod preload;

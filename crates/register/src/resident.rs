@@ -20,18 +20,18 @@ pub struct Resident {
     /// The parts of the registration's result that are in main memory: all except the warps and the warped images.
     pub(crate) computed: Computed,
     /// The warps and the warped images, in the memory of the device.
-    pub(crate) kept: OnBackend<WarpsAndImages>,
+    pub(crate) kept: OnBackend<ResidentData>,
 }
 
 /// Warps and warped images.
-pub(crate) struct WarpsAndImages;
+pub(crate) struct ResidentData;
 
-impl PerBackend for WarpsAndImages {
-    type On<B: Backend> = Kept<B>;
+impl PerBackend for ResidentData {
+    type On<B: Backend> = WarpsAndImages<B>;
 }
 
 /// The warps and the warped images of a registration, in the memory of the device that computed them.
-pub(crate) struct Kept<B: Backend> {
+pub(crate) struct WarpsAndImages<B: Backend> {
     warps: Option<syn::Warps<B>>,
     /// The warped images; `None` if the backend has no kernel for their interpolation.
     images: Option<Images<B::Image>>,
@@ -43,7 +43,7 @@ pub(crate) struct Kept<B: Backend> {
     stage: usize,
 }
 
-impl<B: Backend> Kept<B> {
+impl<B: Backend> WarpsAndImages<B> {
     /// Reads the warp with a function; `None` without a deformable stage.
     fn read_warp<T>(&self, read: impl FnOnce(&syn::Warps<B>) -> Result<T, syn::Error>) -> Result<Option<T>, Error> {
         let read = |warps| read(warps).map_err(|source| Error::deformable(self.stage, source));
@@ -88,7 +88,7 @@ impl Resident {
         found: OnDevice<B>,
         sides: [&Side; 2],
         options: &Options,
-    ) -> Result<(Computed, Kept<B>), Error> {
+    ) -> Result<(Computed, WarpsAndImages<B>), Error> {
         let (mut computed, warps) = Computed::of(found);
         let (began, stage) = (Instant::now(), options.last_stage());
         let pair = computed.pair(sides, stage);
@@ -98,7 +98,7 @@ impl Resident {
         computed.images = Some(Images { warped: None, inverse_warped: None, similarity });
         computed.seconds.images = began.elapsed().as_secs_f64();
         let grids = sides.map(|side| side.grid().clone());
-        Ok((computed, Kept { warps, images, grids, inverse_warp: options.inverse_warp, stage }))
+        Ok((computed, WarpsAndImages { warps, images, grids, inverse_warp: options.inverse_warp, stage }))
     }
 
     /// The result without the warps and the warped images, which stay on the device: its transform chains contain only

@@ -24,13 +24,13 @@ enum FixedStage<B: Backend> {
 /// The fixed images of one stage, as a registration uses them.
 enum StageSide<'a, B: Backend> {
     Linear(&'a linear::Fixed<B>),
-    Deformable(Use<'a, B>),
+    Deformable(FixedUse<'a, B>),
 }
 
 /// Whether further registrations use the fixed images of a deformable stage.
-enum Use<'a, B: Backend> {
-    Again(&'a syn::Fixed<B>),
-    Once(&'a mut syn::Fixed<B>),
+enum FixedUse<'a, B: Backend> {
+    Shared(&'a syn::Fixed<B>),
+    Owned(&'a mut syn::Fixed<B>),
 }
 
 impl<B: Backend> FixedStage<B> {
@@ -144,13 +144,13 @@ pub(crate) fn run<B: Backend>(
         let side = match prepared {
             Some(FixedStages(stages)) => match &stages[stage] {
                 FixedStage::Linear(side) => StageSide::Linear(side),
-                FixedStage::Deformable(side) => StageSide::Deformable(Use::Again(side)),
+                FixedStage::Deformable(side) => StageSide::Deformable(FixedUse::Shared(side)),
             },
             None => {
                 made = FixedStage::new(backend, &mut fixed, stage, stage_options, progress)?;
                 match &mut made {
                     FixedStage::Linear(side) => StageSide::Linear(side),
-                    FixedStage::Deformable(side) => StageSide::Deformable(Use::Once(side)),
+                    FixedStage::Deformable(side) => StageSide::Deformable(FixedUse::Owned(side)),
                 }
             }
         };
@@ -171,8 +171,10 @@ pub(crate) fn run<B: Backend>(
                 let failed = |source| Error::deformable(stage, source);
                 let (from, images, affine) = (fields.take(), moving.images(backend, stage)?, &found.affine);
                 let (side, (now, levels)) = match side {
-                    Use::Again(side) => (side, side.find(backend, images, affine, from, progress).map_err(failed)?),
-                    Use::Once(side) => {
+                    FixedUse::Shared(side) => {
+                        (side, side.find(backend, images, affine, from, progress).map_err(failed)?)
+                    }
+                    FixedUse::Owned(side) => {
                         let reached = side.find_last(backend, images, affine, from, progress).map_err(failed)?;
                         (&*side, reached)
                     }

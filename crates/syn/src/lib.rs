@@ -8,7 +8,7 @@
 //!
 //! | file | contents |
 //! |---|---|
-//! | `options.rs`, `check.rs`, `channel.rs` | the options, their ranges, the images and metrics |
+//! | `options.rs`, `channel.rs` | the options, their ranges, the images and metrics |
 //! | `fixed.rs` | the fixed images, prepared for one registration or many |
 //! | `levels.rs`, `convergence.rs` | the levels, coarse to fine; when a level ends, and when it is undone |
 //! | `iteration.rs`, `metrics.rs`, `update.rs` | one iteration: metrics, the sum of the channels' updates, the step |
@@ -20,7 +20,6 @@
 
 mod boundaries;
 mod channel;
-mod check;
 mod contrast;
 mod convergence;
 mod error;

@@ -1,13 +1,16 @@
-//! Options of the deformable stage.
+//! Options of the deformable stage, their allowed ranges, and the check of values against the ranges.
+
+use std::fmt::Display;
+use std::ops::{Bound, RangeBounds, RangeFrom, RangeInclusive};
 
 use antsreg_core::Grid;
 use antsreg_core::schedule::{Convergence, Level};
-use antsreg_kernels::CcDerivative;
+use antsreg_kernels::{CcDerivative, MiParameters};
 use serde::{Deserialize, Serialize};
 
-use crate::{Channel, Metric};
+use crate::{Channel, Error, Metric};
 
-/// Options of the deformable stage. Their ranges are constants beside [`check`](Options::check).
+/// Options of the deformable stage. Their ranges are the constants of this type.
 ///
 /// The defaults follow `antsRegistrationSyN.sh`, except where measurements gave more overlap without folds
 /// (docs/benchmarks.md): the exact derivative of the metric, a small noise variance, longer steps, less smoothing of
@@ -152,74 +155,138 @@ impl Options {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Options {
+    /// Allowed weights of a channel (a pair of images in a registration), relative to the weights of the other
+    /// channels.
+    pub const CHANNEL_WEIGHT: RangeInclusive<f64> = 1e-3..=1e3;
+    /// Largest allowed length of a step, voxels. A step must be longer than 0.
+    pub const LONGEST_STEP: f64 = 10.0;
+    /// Allowed variances of the Gaussians that smooth updates and fields, voxels².
+    pub const VARIANCE: RangeInclusive<f64> = 0.0..=1e4;
+    /// Allowed radii of the correlation window, voxels.
+    pub const RADIUS: RangeInclusive<usize> = 1..=16;
+    /// Allowed weights of the edge images (gradient magnitudes of the images), relative to the images themselves, whose
+    /// weight is 1.
+    pub const EDGE_WEIGHT: RangeInclusive<f64> = 0.0..=1e3;
+    /// Allowed shares of the intensity range for the boundaries of tissues.
+    pub const BOUNDARY_CONTRAST: RangeInclusive<f64> = 0.0..=1.0;
+    /// Allowed numbers of histogram bins for mutual information.
+    pub const BINS: RangeInclusive<usize> = MiParameters::BINS;
+    /// Allowed shrink factors of a level.
+    pub const SHRINK: RangeFrom<usize> = 1..;
+    /// Allowed standard deviations of the Gaussian that smooths the images, voxels.
+    pub const SIGMA: RangeInclusive<f64> = 0.0..=100.0;
+    /// Allowed values of the option `reinvert_every`. After this number of iterations, the displacement fields to the
+    /// middle space are replaced by the inverses of their inverses.
+    pub const REINVERT_EVERY: RangeFrom<usize> = 1..;
+    /// Allowed lengths of the window of the convergence check: the number of last iterations whose energies are
+    /// compared.
+    pub const CONVERGENCE_WINDOW: RangeFrom<usize> = 2..;
+    /// Allowed standard deviations of the noise, as shares of the intensity range.
+    pub const NOISE: RangeInclusive<f64> = 0.0..=1.0;
+    /// Largest allowed limit of the residual between the warp and its inverse, voxels. The limit must be above 0.
+    pub const LARGEST_RESIDUAL: f64 = 100.0;
+    /// Allowed convergence thresholds: slopes of the energy below which a level has converged.
+    pub const CONVERGENCE_THRESHOLD: RangeInclusive<f64> = 0.0..=1e3;
+    /// Allowed weights of the world components in [`restrict`](Options::restrict).
+    pub const RESTRICTION: RangeInclusive<f64> = 0.0..=1e3;
+    /// Allowed shares of voxels for winsorising, low before high. Intensities are clipped to the quantiles at these
+    /// shares.
+    pub const SHARES: RangeInclusive<f64> = 0.0..=1.0;
 
-    fn json(options: &Options) -> String {
-        serde_json::to_string(options).expect("JSON")
-    }
-
-    #[test]
-    fn displacements_are_rounded_to_a_thousandth_of_a_fine_voxel() {
-        let halvings =
-            |spacing: [f64; 3]| (Options::STEP_MM / Options::step_mm(&Grid::axis_aligned([9; 3], spacing))).log2();
-        for (spacing, expected) in [(2.0, 0.0), (0.75, 0.0), (0.7, 1.0), (0.5, 1.0), (0.25, 2.0), (0.001, 4.0)] {
-            assert_eq!(halvings([3.0, spacing, 3.0]), expected, "{spacing}");
+    /// Checks that every option of the deformable stage is within its range.
+    ///
+    /// # Errors
+    /// [`Error::Range`] names the first option out of range; [`Error::NoLevels`] if there is no level.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.levels.is_empty() {
+            return Err(Error::NoLevels);
         }
-        let slice = Grid::axis_aligned([9, 9, 1], [1.0, 1.0, 0.1]);
-        assert_eq!(Options::step_mm(&slice), Options::STEP_MM, "the third axis of a slice does not count");
-    }
-
-    #[test]
-    fn options_come_back_from_json() {
-        let channel = |metric, weight| Channel { metric, weight };
-        let changed = Options {
-            channels: vec![channel(Metric::Mattes, 0.3), channel(Metric::Cc, 1.0)],
-            derivative: CcDerivative::Centre,
-            // A number without a short decimal form. JSON stores the shortest decimal text from which it can be read
-            // again, and a parser must round correctly to get the same number.
-            noise: 0.1 + 0.2,
-            gradient_step: 1.0 / 49.0 * 49.0 / 3.0,
-            restrict: [1.0, 0.0, 0.5],
-            winsorise: None,
-            match_histograms: true,
-            sigmas_mm: Some(vec![4.0, 2.0, 1.0, 0.1]),
-            ..Options::default()
-        };
-        for options in [Options::default(), changed] {
-            assert_eq!(serde_json::from_str::<Options>(&json(&options)).expect("options"), options);
+        if self.channels.is_empty() {
+            return Err(refused("channels", "at least one", "none"));
         }
-    }
-
-    #[test]
-    fn what_is_not_given_has_its_default_and_what_is_unknown_is_refused() {
-        let given = serde_json::from_str::<Options>(r#"{"radius": 4, "channels": [{"metric": "mi"}]}"#);
-        let channels = vec![Channel { metric: Metric::Mattes, weight: 1.0 }];
-        assert_eq!(given.expect("options"), Options { radius: 4, channels, ..Options::default() });
-        for unknown in [r#"{"radios": 4}"#, r#"{"channels": [{"wait": 1}]}"#, r#"{"channels": [{"metric": "ncc"}]}"#]
-        {
-            assert!(serde_json::from_str::<Options>(unknown).is_err(), "{unknown}");
+        for (n, Channel { weight, .. }) in self.channels.iter().enumerate() {
+            within(format!("weight of channel {}", n + 1), Self::CHANNEL_WEIGHT, *weight)?;
         }
-    }
-
-    #[test]
-    fn sigmas_in_mm_are_divided_by_the_spacing_and_slices_are_not_smoothed_across() {
-        let options = Options { sigmas_mm: Some(vec![4.0, 2.0]), ..Options::default() };
-        let grid = |depth| Grid::axis_aligned([9, 9, depth], [0.5, 1.0, 4.0]);
-        assert_eq!(options.sigma_voxels(0, &grid(9)), [8.0, 4.0, 1.0]);
-        assert_eq!(options.sigma_voxels(1, &grid(1)), [4.0, 2.0, 0.0]);
-        assert_eq!(Options::default().sigma_voxels(1, &grid(9)), [2.0; 3]);
-    }
-
-    #[test]
-    fn edges_are_channels_beside_those_of_cross_correlation() {
-        let channel = |metric, weight| Channel { metric, weight };
-        let channels = vec![channel(Metric::Cc, 3.0), channel(Metric::Mattes, 2.0), channel(Metric::Cc, 0.5)];
-        let options = |edge_weight| Options { channels: channels.clone(), edge_weight, ..Options::default() };
-        assert_eq!(options(0.0).channels_with_edges(), channels);
-        let edged = options(0.25).channels_with_edges();
-        assert_eq!(edged[..3], channels);
-        assert_eq!(edged[3..], [channel(Metric::Cc, 0.75), channel(Metric::Cc, 0.125)]);
+        above_zero("gradient step, voxels", Self::LONGEST_STEP, self.gradient_step)?;
+        within("variance of the smoothing of updates, voxels²", Self::VARIANCE, self.update_variance)?;
+        within("variance of the smoothing of the whole field, voxels²", Self::VARIANCE, self.total_variance)?;
+        within("radius of the correlation window, voxels", Self::RADIUS, self.radius)?;
+        within("noise, share of the intensity range", Self::NOISE, self.noise)?;
+        within("weight of the edge images", Self::EDGE_WEIGHT, self.edge_weight)?;
+        within(
+            "contrast of boundaries, share of the intensity range",
+            Self::BOUNDARY_CONTRAST,
+            self.boundary_contrast,
+        )?;
+        within("number of bins of mutual information", Self::BINS, self.bins)?;
+        above_zero(
+            "largest residual of warp and inverse, voxels",
+            Self::LARGEST_RESIDUAL,
+            self.largest_residual_voxels,
+        )?;
+        self.restrict.iter().try_for_each(|weight| within("restriction weight", Self::RESTRICTION, *weight))?;
+        if self.restrict == [0.0; 3] {
+            return Err(refused("restriction weights", "at least one weight above 0", "0 for every axis"));
+        }
+        for (n, Level { shrink, sigma_voxels, reinvert_every, .. }) in self.levels.iter().enumerate() {
+            let of_level = |name: &str| format!("{name} of level {}", n + 1);
+            within(of_level("shrink factor"), Self::SHRINK, *shrink)?;
+            within(of_level("smoothing sigma, voxels,"), Self::SIGMA, *sigma_voxels)?;
+            within(
+                of_level("iterations from one re-inversion of the fields to the next"),
+                Self::REINVERT_EVERY,
+                *reinvert_every,
+            )?;
+        }
+        if let Some(sigmas_mm) = &self.sigmas_mm {
+            if sigmas_mm.len() != self.levels.len() {
+                let expected = format!("one standard deviation for each of the {} levels", self.levels.len());
+                return Err(refused("smoothing sigmas, mm", expected, sigmas_mm.len().to_string()));
+            }
+            sigmas_mm.iter().try_for_each(|sigma| within("smoothing sigma, mm", Self::SIGMA, *sigma))?;
+        }
+        let Convergence { window, threshold } = self.convergence;
+        within("convergence window", Self::CONVERGENCE_WINDOW, window)?;
+        within("convergence threshold", Self::CONVERGENCE_THRESHOLD, threshold)?;
+        match self.winsorise {
+            Some((low, high)) if low >= high || ![low, high].iter().all(|share| Self::SHARES.contains(share)) => {
+                let expected = "two shares of the voxels with 0 ≤ low < high ≤ 1";
+                Err(refused("winsorised shares", expected, format!("{low} and {high}")))
+            }
+            _ => Ok(()),
+        }
     }
 }
+
+fn refused(option: impl Into<String>, expected: impl Into<String>, found: impl Into<String>) -> Error {
+    Error::Range { option: option.into(), expected: expected.into(), found: found.into() }
+}
+
+/// Checks that the value of an option is a number within its range.
+fn within<T: PartialOrd + Display>(
+    option: impl Into<String>,
+    range: impl RangeBounds<T>,
+    found: T,
+) -> Result<(), Error> {
+    if range.contains(&found) {
+        return Ok(());
+    }
+    let expected = match (range.start_bound(), range.end_bound()) {
+        (Bound::Included(low), Bound::Included(high)) => format!("a number from {low} to {high}"),
+        (Bound::Included(low), _) => format!("a finite number from {low}"),
+        _ => "another number".into(),
+    };
+    Err(refused(option, expected, found.to_string()))
+}
+
+/// Checks that the value of an option is above 0 and at most `most`.
+fn above_zero(option: &str, most: f64, found: f64) -> Result<(), Error> {
+    if found > 0.0 && found <= most {
+        return Ok(());
+    }
+    Err(refused(option, format!("a number above 0, at most {most}"), found.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use antsreg_console::{CliError, UsageError};
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_pool::GpuUse;
+use antsreg_register::option::name;
 use antsreg_register::syn::Channel;
 use antsreg_study::batch::{Job, Study};
 use antsreg_study::bias::Corrected;
@@ -113,7 +114,7 @@ impl Args {
         let weight = |n: usize| self.weights.get(n).map_or(1.0, |weight| weight / self.weights[0]);
         recipe.syn.channels.extend((1..channels.len()).map(|n| Channel { metric, weight: weight(n) }));
         if channels.len() > 1 && !recipe.model.is_deformable() {
-            let with = format!("--transform {}", values::name(&recipe.model));
+            let with = format!("--transform {}", name(&recipe.model));
             return Err(UsageError::NoEffect { option: "several channels", with }.into());
         }
         self.registration.check_metrics(&recipe)?;

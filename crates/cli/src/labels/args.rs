@@ -57,7 +57,7 @@ pub struct Args {
     #[arg(long, value_name = "TRANSFORM", help_heading = "With given transforms",
         required_unless_present = "registered",
         conflicts_with_all = [
-            "registered", "dry_run", "transform", "preset", "initial_transform", "device", "LinearArgs", "BoundaryArgs", "SynArgs",
+            "registered", "dry_run", "transform", "preset", "initial_transform", "device", "StageArgs",
         ])]
     apply: Vec<TransformFile>,
     /// Image whose grid the labels get [default: that of --target]

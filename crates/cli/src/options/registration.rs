@@ -5,15 +5,12 @@ use std::str::FromStr;
 
 use antsreg_console::UsageError;
 use antsreg_pool::Devices;
+use antsreg_register::option::{help, name};
 use antsreg_register::{DeviceChoice, Model, Preset, Recipe};
 use antsreg_study::pair::StartFile;
 use antsreg_study::transforms::{NotATransformFile, TransformFile};
 
-use super::boundary::BoundaryArgs;
-use super::help::help;
-use super::linear::LinearArgs;
-use super::syn::SynArgs;
-use crate::values::name;
+use super::stages::StageArgs;
 
 /// Options of a registration as given on the command line.
 #[derive(Debug, Clone, clap::Args)]
@@ -38,13 +35,7 @@ pub struct RegistrationArgs {
     pub device: Devices,
 
     #[command(flatten)]
-    linear: LinearArgs,
-    // The options of boundary-based registration are not part of `LinearArgs`. If they were, clap's argument group
-    // `LinearArgs` would be empty, and no option could conflict with the group.
-    #[command(flatten)]
-    boundary: BoundaryArgs,
-    #[command(flatten)]
-    syn: SynArgs,
+    stages: StageArgs,
 }
 
 impl RegistrationArgs {
@@ -74,20 +65,8 @@ impl RegistrationArgs {
     /// The initial transform given on the command line is not part of this recipe, because it may be in a file; the
     /// caller adds it later.
     pub fn recipe(&self) -> Result<Recipe, UsageError> {
-        let model = self.model();
-        let useless = match model {
-            Model::SynOnly => self.linear.given().chain(self.boundary.given()).next(),
-            Model::Syn => None,
-            // Models without a SyN stage, such as rigid and affine, fix the degrees of freedom, so `--dof` has no
-            // effect.
-            _ => self.syn.given().chain(self.linear.given_dof()).next(),
-        };
-        if let Some(option) = useless {
-            return Err(UsageError::NoEffect { option, with: format!("--transform {}", name(&model)) });
-        }
-        let mut recipe = Recipe { model, ..Recipe::new(self.preset) };
-        self.linear.apply(&self.boundary, &mut recipe)?;
-        self.syn.apply(&mut recipe);
+        let mut recipe = Recipe { model: self.model(), ..Recipe::new(self.preset) };
+        self.stages.apply(&mut recipe)?;
         Ok(recipe)
     }
 
@@ -103,7 +82,7 @@ impl RegistrationArgs {
 
     /// Returns an error if an option is given for a similarity metric that no channel of the registration uses.
     pub fn check_metrics(&self, recipe: &Recipe) -> Result<(), UsageError> {
-        self.syn.check_metrics(&recipe.syn)
+        self.stages.check_metrics(recipe)
     }
 }
 

@@ -34,7 +34,7 @@ impl FromStr for PageName {
         let path = Path::new(text);
         match path.extension().and_then(|extension| extension.to_str()) {
             Some("html" | "htm") => Ok(PageName(path.into())),
-            _ => Err(ValueError::Malformed { expected: "a name that ends in .html", found: text.into() }),
+            _ => Err(ValueError::new("a name that ends in .html", text)),
         }
     }
 }

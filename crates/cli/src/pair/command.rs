@@ -2,13 +2,12 @@
 
 use std::path::Path;
 
-use antsreg_register::{Model, Stage};
+use antsreg_register::Model;
+use antsreg_register::option::{self, Shown, name};
 use antsreg_study::bias::Corrected;
 use antsreg_study::pair::Plan;
 use antsreg_study::words::quoted;
 
-use crate::options::{Shown, linear, syn};
-use crate::values::name;
 
 /// The command line of `register` that repeats a planned registration. Every option is written out, also those that
 /// have their default values.
@@ -43,10 +42,7 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
     words.push(("--device", fitted.device.description().choice().to_string()));
     let slices = inputs.fixed.side.grid().is_slice();
     for stage in &options.stages {
-        let mut parameters = match stage {
-            Stage::Linear(options) => linear::shown(options, slices),
-            Stage::Deformable(options) => syn::shown(options),
-        };
+        let mut parameters = option::shown(stage, slices);
         // Models other than SyN fix the degrees of freedom, so `--dof` is left out.
         parameters.retain(|(option, _)| *option != "--dof" || job.recipe.model == Model::Syn);
         words.extend(parameters);

@@ -2,14 +2,16 @@
 
 use std::fmt::Write;
 
-use antsreg_register::{Options, PlannedMemory, Stage, syn};
+use antsreg_register::linear::Cost;
+use antsreg_register::option::{self, Shown};
+use antsreg_register::syn::{self, Metric};
+use antsreg_register::{Options, PlannedMemory, Stage};
 use antsreg_study::geometry;
 use antsreg_study::pair::{Plan, Record, WhiteMatterRecord};
 use antsreg_study::skulls::ExtractedRecord;
 
 use super::command::command;
-use crate::options::{Shown, linear, syn as syn_options};
-use crate::{table, values};
+use crate::table;
 
 /// Says that the brain of the fixed or the moving image is registered instead of the whole head.
 pub fn brain(side: &str, brain: &ExtractedRecord, automatic: bool) -> String {
@@ -47,7 +49,7 @@ pub fn plan(plan: &Plan, threads: usize) -> String {
     for (files, ((fixed, moving), channel)) in job.files.channels.iter().zip(further) {
         let _ = writeln!(text, "Channel  {}: {}", files.fixed.display(), geometry::describe(fixed.grid()));
         let _ = writeln!(text, "         {}: {}", files.moving.display(), geometry::describe(moving.grid()));
-        let _ = writeln!(text, "         {}, weight {}", values::name(&channel.metric), channel.weight);
+        let _ = writeln!(text, "         {}, weight {}", option::name(&channel.metric), channel.weight);
     }
     for (what, path) in [
         ("Fixed mask", &job.files.fixed_mask),
@@ -84,17 +86,33 @@ pub fn stages(options: &Options, slices: bool) -> String {
         .stages
         .iter()
         .map(|stage| {
-            let (title, parameters) = match stage {
-                Stage::Linear(options) => {
-                    (format!("Affine stage: {}", linear::cost_in_words(options.cost)), linear::shown(options, slices))
-                }
-                Stage::Deformable(options) => {
-                    (format!("SyN stage: {}", syn_options::metrics_in_words(options)), syn_options::shown(options))
-                }
+            let title = match stage {
+                Stage::Linear(options) => format!("Affine stage: {}", cost_in_words(options.cost)),
+                Stage::Deformable(options) => format!("SyN stage: {}", metrics_in_words(options)),
             };
-            format!("\n{title}\n{}", list(&parameters))
+            format!("\n{title}\n{}", list(&option::shown(stage, slices)))
         })
         .collect()
+}
+
+/// Name, in words, of the cost that the affine stage minimises.
+fn cost_in_words(cost: Cost) -> &'static str {
+    match cost {
+        Cost::CorrelationRatio => "correlation ratio",
+        Cost::MutualInformation => "mutual information",
+        Cost::NormalisedMutualInformation => "normalised mutual information",
+        Cost::NormalisedCorrelation => "normalised correlation",
+        Cost::LeastSquares => "least squares",
+    }
+}
+
+/// Names of the similarity metrics that the SyN stage maximises.
+fn metrics_in_words(options: &syn::Options) -> &'static str {
+    match [Metric::Cc, Metric::Mattes].map(|metric| options.uses(metric)) {
+        [true, true] => "windowed cross-correlation and mutual information",
+        [false, true] => "mutual information",
+        _ => "windowed cross-correlation",
+    }
 }
 
 fn list(parameters: &[Shown]) -> String {

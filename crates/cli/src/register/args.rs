@@ -6,6 +6,7 @@ use std::str::FromStr;
 use antsreg_console::UsageError;
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_pool::GpuUse;
+use antsreg_register::option::name;
 use antsreg_register::syn::{Channel, Metric};
 use antsreg_study::bias::Corrected;
 use antsreg_study::pair::{ChannelFiles, Labels, PairFiles, Request};
@@ -137,7 +138,7 @@ impl Args {
         let further = channels.map(|typed| Channel { metric: typed.metric.unwrap_or(metric), weight: typed.weight });
         recipe.syn.channels.extend(further);
         if !self.channels.is_empty() && !recipe.model.is_deformable() {
-            let with = format!("--transform {}", values::name(&recipe.model));
+            let with = format!("--transform {}", name(&recipe.model));
             return Err(UsageError::NoEffect { option: "--channel", with });
         }
         self.registration.check_metrics(&recipe)?;
@@ -149,7 +150,7 @@ impl Args {
             }
         }
         if recipe.linear.boundary.is_none() && self.white_matter.is_some() {
-            let with = format!("--cost {}", values::name(&recipe.linear.cost));
+            let with = format!("--cost {}", name(&recipe.linear.cost));
             return Err(UsageError::NoEffect { option: "--white-matter", with });
         }
         self.writing.request(&mut recipe);
@@ -197,7 +198,7 @@ impl FromStr for ChannelArg {
     type Err = ValueError;
 
     fn from_str(text: &str) -> Result<ChannelArg, ValueError> {
-        let malformed = || ValueError::Malformed { expected: EXPECTED, found: text.into() };
+        let malformed = || ValueError::new(EXPECTED, text);
         let parts: Vec<&str> = text.split(',').map(str::trim).collect();
         let (fixed, moving, metric, weight) = match parts[..] {
             [fixed, moving] => (fixed, moving, None, None),
@@ -210,7 +211,7 @@ impl FromStr for ChannelArg {
         }
         let metric = metric.map(|name| {
             let expected = "the metric cc or mattes after both images";
-            Metric::from_str(name, true).map_err(|_| ValueError::Malformed { expected, found: name.into() })
+            Metric::from_str(name, true).map_err(|_| ValueError::new(expected, name))
         });
         let weight = weight.map_or(Ok(1.0), values::weight)?;
         let files = ChannelFiles { fixed: fixed.into(), moving: moving.into() };

@@ -13,6 +13,9 @@ pub enum UsageError {
         /// The other option or value that makes the option ineffective.
         with: String,
     },
+    /// An option that the library refuses, with its reason.
+    #[error("{0}")]
+    Option(String),
     /// A shrink factor is too large for the image.
     #[error(
         "shrink factor {factor} leaves fewer than {least} voxels of the {extent} along an axis; give a smaller shrink \
