@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from ._transforms import apply_points as apply_points
     from ._transforms import read_transform as read_transform
     from ._transforms import write_transform as write_transform
+    from ._verdict import Verdict as Verdict
 
 #: For each module of the package, the public names that it defines. Modules are imported when a name is first used, so
 #: that the command `antsreg-gpu` starts fast.
@@ -95,6 +96,7 @@ _PLACES = {
     "_registration": ("Fixed", "OnDevice", "Registration", "register", "register_many"),
     "_series": ("Series", "register_series"),
     "_transforms": ("Transform", "apply", "apply_points", "read_transform", "write_transform"),
+    "_verdict": ("Verdict",),
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}
 

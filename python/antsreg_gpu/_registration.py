@@ -20,6 +20,7 @@ from ._images import ImageLike, SpatialImage, made
 from ._options import Masks, Options, OptionValue, Start, plan, side, start
 from ._progress import Follower, Progress
 from ._transforms import Transform, apply, apply_points
+from ._verdict import Verdict
 
 LOG = logging.getLogger("antsreg_gpu")
 
@@ -131,6 +132,11 @@ class Registration:
         return OnDevice(self._native)
 
     @property
+    def verdict(self) -> Optional[Verdict]:
+        """Whether the result is right; ``None`` if it was not judged."""
+        return Verdict._of(self._native.verdict)
+
+    @property
     def warnings(self) -> list[str]:
         """Warnings that the result may be wrong."""
         return self._native.warnings
@@ -238,6 +244,7 @@ class Registration:
             ("Stages", "affine" if self.warp is None else "affine, warp"),
             ("Correlation", f"{_number(similarity['correlation'])}, {_number(similarity['correlation_at_start'])} at the start"),
             ("Seconds", f"{seconds['total']:.2f}"),
+            *([("Verdict", self.verdict.judgement)] if self.verdict is not None else []),
             *(("Warning", text) for text in self.warnings),
         ]
         cells = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)

@@ -14,8 +14,8 @@ use crate::{
 ///
 /// Transforms and file names are those of ANTs. Results go to standard output, everything else to standard error.
 ///
-/// Exit code: 0 done, 1 failed, 2 command line not understood, 3 some of many subjects failed, 130 interrupted (143 by
-/// SIGTERM). A command that fails leaves no file behind.
+/// Exit code: 0 done, 1 failed, 2 command line not understood, 3 some of many subjects failed, 4 a result is wrong by
+/// its verdict (with --strict), 130 interrupted (143 by SIGTERM). A command that fails leaves no file behind.
 #[derive(Debug, Parser)]
 #[command(name = "antsreg-gpu", bin_name = "antsreg-gpu", version, max_term_width = 110, propagate_version = true)]
 #[command(subcommand_required = true, arg_required_else_help = true)]
@@ -90,7 +90,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
     };
     let threads = cli.common.threads.unwrap_or_else(threads::available);
     threads::start(threads)?;
-    let mut console = Console::new(&cli.common.messages(), threads)?;
+    let mut console = Console { strict: cli.common.strict, ..Console::new(&cli.common.messages(), threads)? };
     match verb {
         OwnVerb::Register(args) => register::run(*args, &mut console),
         OwnVerb::Batch(args) => batch::run(&args, &mut console),

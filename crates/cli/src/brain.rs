@@ -123,9 +123,15 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     antsreg_console::output::print(&format!(
         "Volume                {:.0} cm³\n\
          Template              {}, correlation {:.4} near the brain\n\
-         Agreement             {:.4} (Dice) of the brain before and after its border was moved\n",
-        brain.volume_cm3, brain.contrast, brain.correlation, brain.agreement
+         Agreement             {:.4} (Dice) of the brain before and after its border was moved\n\
+         Verdict               {}\n",
+        brain.volume_cm3,
+        brain.contrast,
+        brain.correlation,
+        brain.agreement,
+        brain.verdict().judgement
     ))?;
+    let verdict = brain.verdict();
     ending::leave(found);
-    Ok(())
+    console.judge("the brain mask", Some(&verdict))
 }

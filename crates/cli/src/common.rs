@@ -22,6 +22,9 @@ pub struct Common {
     /// Also write a report of every iteration to this file. The file is kept even if the command fails
     #[arg(long, value_name = "FILE", global = true)]
     pub log: Option<PathBuf>,
+    /// End with exit code 4 if the verdict on a result is `wrong`. The files are written nevertheless
+    #[arg(long, global = true)]
+    pub strict: bool,
 }
 
 impl Common {

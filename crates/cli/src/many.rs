@@ -32,7 +32,7 @@ pub fn run<'a, S: Steps + 'a>(
     let outcome = plan.run(&invocation, &lines)?;
     output::print(&show::outcome(&outcome))?;
     match outcome.failed() {
-        none if none.is_empty() => Ok(()),
+        none if none.is_empty() => lines.console().judge_all(outcome.wrong()),
         failed => Err(CliError::SomeFailed { failed, of: outcome.rows.len(), summary: order.of_all.summary.clone() }),
     }
 }

@@ -146,6 +146,12 @@ pub enum CliError {
         /// Number of volumes of the series.
         of: usize,
     },
+    /// The verdict on results is `wrong`; their files were written.
+    #[error("{} probably wrong: {}; the files were written", if results.len() == 1 { "a result is" } else { "results are" }, first(results, ", "))]
+    Wrong {
+        /// Names of the results.
+        results: Vec<String>,
+    },
     /// Some pairs of atlases could not be registered to each other. The overlaps of labels were computed without these
     /// pairs.
     #[error(
@@ -203,8 +209,8 @@ impl From<antsreg_pool::Error> for CliError {
 }
 
 impl CliError {
-    /// The exit code: 2 for a command line that was not understood, 3 if some of many subjects failed, 1 for every
-    /// other error.
+    /// The exit code: 2 for a command line that was not understood, 3 if some of many subjects failed, 4 if a result is
+    /// wrong by its verdict, 1 for every other error.
     pub fn exit_code(&self) -> u8 {
         match self {
             CliError::Usage(_) => 2,
@@ -224,6 +230,7 @@ impl CliError {
             | CliError::VolumesLeftOut { .. }
             | CliError::AtlasesLeftOut { .. }
             | CliError::NotEveryPair => 3,
+            CliError::Wrong { .. } => 4,
             _ => 1,
         }
     }

@@ -11,6 +11,7 @@ use std::time::Instant;
 
 use antsreg_core::io::outputs;
 use antsreg_core::report::{Observer, Report, Stage};
+use antsreg_register::verdict::{Judgement, Verdict};
 use antsreg_register::{Progress, StageOutcome};
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -33,6 +34,8 @@ pub struct Messages {
 pub struct Console {
     /// Number of threads of the computation.
     pub threads: usize,
+    /// Whether a result whose verdict is `wrong` ends the command with an exit code of its own.
+    pub strict: bool,
     style: Style,
     verbose: bool,
     log: Option<Log>,
@@ -73,7 +76,7 @@ impl Console {
                 Some(Log { path: path.clone(), file: BufWriter::new(file), failed: false })
             }
         };
-        Ok(Console { threads, style, verbose: messages.verbose, log, began: Instant::now() })
+        Ok(Console { threads, strict: false, style, verbose: messages.verbose, log, began: Instant::now() })
     }
 
     /// Prints a message of one line, and writes it to the log.
@@ -93,6 +96,24 @@ impl Console {
     /// When the command of the program began.
     pub fn began(&self) -> Instant {
         self.began
+    }
+
+    /// Warns of a result whose verdict is `wrong`; `what` is the result in words.
+    ///
+    /// # Errors
+    /// [`CliError::Wrong`] for such a result, if the console is strict.
+    pub fn judge(&mut self, what: &str, verdict: Option<&Verdict>) -> Result<(), CliError> {
+        let Some(verdict) = verdict.filter(|verdict| verdict.judgement == Judgement::Wrong) else { return Ok(()) };
+        self.warn(format_args!("{what} is probably wrong: {}", verdict.reasons.join("; ")));
+        if self.strict { Err(CliError::Wrong { results: vec![what.to_owned()] }) } else { Ok(()) }
+    }
+
+    /// Ends a command with many results, some of which may be wrong by their verdicts.
+    ///
+    /// # Errors
+    /// [`CliError::Wrong`] for such results, if the console is strict.
+    pub fn judge_all(&self, results: Vec<String>) -> Result<(), CliError> {
+        if self.strict && !results.is_empty() { Err(CliError::Wrong { results }) } else { Ok(()) }
     }
 
     /// Runs the stages of a registration and shows their progress.

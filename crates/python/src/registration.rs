@@ -177,6 +177,14 @@ impl Registration {
         serde_json::to_string(&record).map_err(|error| Failure::own(Class::Input, error.to_string()))
     }
 
+    /// Whether the result is right, as JSON; `None` if no images were requested.
+    #[getter]
+    fn verdict(&self) -> Fallible<Option<String>> {
+        let json = |verdict| serde_json::to_string(verdict);
+        let verdict = self.0.outline().verdict.as_ref().map(json).transpose();
+        verdict.map_err(|error| Failure::own(Class::Input, error.to_string()))
+    }
+
     /// Warnings that the result of the registration may be wrong.
     #[getter]
     fn warnings(&self) -> Vec<String> {

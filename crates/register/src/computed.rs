@@ -5,6 +5,7 @@ use std::time::Instant;
 use antsreg_core::{AffineTransform, ChainError, ChainWarning, DisplacementField, Transform, TransformChain};
 use antsreg_kernels::Backend;
 use antsreg_syn as syn;
+use antsreg_verdict::{self as verdict, Measures, Verdict};
 
 use crate::images::{AlignedImages, Images};
 use crate::run::{OnDevice, WarpsOnDevice};
@@ -129,6 +130,11 @@ impl Computed {
             (None, Some(wanted)) => Some(Images::on_cpu(&pair, [&forward, &backward], wanted)?),
             (images, _) => images,
         };
+        let scores = statistics.and_then(|statistics| statistics.scores);
+        let of_affine =
+            verdict::Affine { start: &start, found: &affine, jacobian: scores.as_ref().map(|scores| &scores.warp) };
+        let coarse = images.as_ref().and_then(|images| images.coarse.as_ref());
+        let verdict = coarse.map(|pair| Verdict::of(Measures::of(pair, of_affine)));
         let (warped, inverse_warped, similarity) = images
             .map_or((None, None, Similarity::default()), |made| (made.warped, made.inverse_warped, made.similarity));
         let coverage = Coverage::of(pair.fixed.grid(), pair.mask, pair.moving.grid(), [&start, &affine]);
@@ -141,11 +147,12 @@ impl Computed {
             outcomes,
             relaxed: statistics.map(|statistics| statistics.relaxed),
             step_mm: statistics.and_then(|statistics| statistics.step_mm),
-            scores: statistics.and_then(|statistics| statistics.scores),
+            scores,
             warped,
             inverse_warped,
             similarity,
             coverage,
+            verdict,
             warnings: Vec::new(),
             seconds,
         };

@@ -2,11 +2,13 @@
 
 use antsreg_core::compare::Comparison;
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
-use antsreg_kernels::{Backend, apply};
+use antsreg_kernels::{Backend, Cpu, apply};
 use antsreg_syn as syn;
+use antsreg_verdict as verdict;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
+use crate::coarse::{coarsen, seen, seen_volume};
 use crate::resample::{Kernel, Sampler};
 use crate::{Error, Image, WarpedImages};
 
@@ -29,6 +31,9 @@ pub(crate) struct Images<I = Volume> {
     pub inverse_warped: Option<I>,
     /// Correlation of the fixed and the moving image.
     pub similarity: Similarity,
+    /// The pair on a coarse grid, from which the verdict is computed; `None` if the images could not be made on the
+    /// device.
+    pub coarse: Option<verdict::Pair>,
 }
 
 /// A fixed and a moving image with the initial and the found affine between them (fixed → moving, RAS mm).
@@ -66,7 +71,8 @@ impl<I: 'static> Images<I> {
         backend.clip(&mut ones, (1.0, 1.0), 0.0, 1.0)?;
         let extent = Sampler::of(backend, ones, moving.grid, Kernel::Linear)?;
         let (mut out, mut both) = (backend.image(fixed.grid.shape)?, backend.image(fixed.grid.shape)?);
-        let mut correlation = |field, affine| {
+        let coarse_grid = verdict::coarse_grid(fixed.grid);
+        let mut aligned = |field, affine| {
             sampler.read(backend, fixed.grid, field, affine, &mut out)?;
             extent.read(backend, fixed.grid, field, affine, &mut both)?;
             if let Some(mask) = mask {
@@ -75,12 +81,19 @@ impl<I: 'static> Images<I> {
                 both = backend.upload(fixed.grid.shape, &counts)?;
             }
             let correlation = backend.correlation(&fixed_voxels, &out, Some(&both))?;
-            Ok::<_, Error>(correlation.is_finite().then_some(correlation))
+            let seen = seen(backend, [&out, &both], fixed.grid, &coarse_grid)?;
+            Ok::<_, Error>((correlation.is_finite().then_some(correlation), seen))
         };
-        let similarity = Similarity {
-            correlation_at_start: correlation(None, start)?,
-            correlation: correlation(warps.map(|warps| &warps.warp), affine)?,
-        };
+        let (correlation_at_start, _) = aligned(None, start)?;
+        let (mut correlation, straight) = aligned(None, affine)?;
+        let mut curved = None;
+        if let Some(warps) = warps {
+            let (of_warp, seen) = aligned(Some(&warps.warp), affine)?;
+            (correlation, curved) = (of_warp, Some(seen));
+        }
+        let similarity = Similarity { correlation_at_start, correlation };
+        let of_fixed = coarsen(backend, &fixed_voxels, fixed.grid, &coarse_grid)?;
+        let coarse = Some(verdict::Pair { grid: coarse_grid, fixed: of_fixed, affine: straight, warped: curved });
         drop((sampler, extent, both));
         let warped = wanted.warped.then_some(out);
         let inverse_warped = || {
@@ -100,7 +113,13 @@ impl<I: 'static> Images<I> {
             Ok::<_, Error>(out)
         };
         let inverse_warped = wanted.inverse_warped.then(inverse_warped).transpose()?;
-        Ok(Some(Images { warped, inverse_warped, similarity }))
+        Ok(Some(Images { warped, inverse_warped, similarity, coarse }))
+    }
+
+    /// Everything except the warped images.
+    pub fn without_volumes(&self) -> Images<Volume> {
+        let Images { similarity, coarse, .. } = self;
+        Images { warped: None, inverse_warped: None, similarity: *similarity, coarse: coarse.clone() }
     }
 
     /// Downloads the warped images to main memory. `fixed` and `moving` are the grids of the fixed and of the moving
@@ -118,6 +137,7 @@ impl<I: 'static> Images<I> {
             warped: fetch(&self.warped, fixed)?,
             inverse_warped: fetch(&self.inverse_warped, moving)?,
             similarity: self.similarity,
+            coarse: self.coarse.clone(),
         })
     }
 }
@@ -133,7 +153,7 @@ impl Images<Volume> {
         [forward, backward]: [&TransformChain; 2],
         wanted: WarpedImages,
     ) -> Result<Images, Error> {
-        let AlignedImages { fixed, mask, moving, start, .. } = pair;
+        let AlignedImages { fixed, mask, moving, start, affine } = pair;
         let (fixed, moving) = (fixed.volume()?, moving.volume()?);
         let read = |image: &Volume, onto, chain: &_, outside| {
             apply::resample(image, onto, chain, wanted.interpolation.into(), outside)
@@ -142,12 +162,23 @@ impl Images<Volume> {
         // The voxels of input images are never NaN, so a NaN in the resampled image marks a voxel outside the moving
         // image.
         let correlation_at_start = correlation(fixed, &read(moving, &fixed.grid, &start, f32::NAN), *mask);
+        let coarse_grid = verdict::coarse_grid(&fixed.grid);
         let mut warped = read(moving, &fixed.grid, forward, f32::NAN);
         let correlation = correlation(fixed, &warped, *mask);
+        let mut straight = seen_volume(&warped, *mask, &coarse_grid)?;
+        let mut curved = None;
+        if forward.displacement().is_some() {
+            let affine = TransformChain::from(vec![Transform::Affine(*affine)]);
+            let image = read(moving, &fixed.grid, &affine, f32::NAN);
+            curved = Some(std::mem::replace(&mut straight, seen_volume(&image, *mask, &coarse_grid)?));
+        }
+        let of_fixed = coarsen(&Cpu, &Cpu.upload(fixed.grid.shape, &fixed.voxels)?, &fixed.grid, &coarse_grid)?;
+        let coarse = Some(verdict::Pair { grid: coarse_grid, fixed: of_fixed, affine: straight, warped: curved });
         warped.voxels.par_iter_mut().filter(|value| value.is_nan()).for_each(|value| *value = 0.0);
         let inverse_warped = wanted.inverse_warped.then(|| read(fixed, &moving.grid, backward, 0.0));
         let warped = wanted.warped.then_some(warped);
-        Ok(Images { warped, inverse_warped, similarity: Similarity { correlation_at_start, correlation } })
+        let similarity = Similarity { correlation_at_start, correlation };
+        Ok(Images { warped, inverse_warped, similarity, coarse })
     }
 }
 

@@ -3,6 +3,7 @@
 use antsreg_core::{AffineTransform, DisplacementField, TransformChain, Volume};
 use antsreg_linear as linear;
 use antsreg_syn as syn;
+use antsreg_verdict::Verdict;
 use serde::{Deserialize, Serialize};
 
 use crate::{Coverage, Similarity, StageOutcome, Warning};
@@ -38,6 +39,8 @@ pub struct Registration {
     pub similarity: Similarity,
     /// The share of the fixed image that the moving image covers.
     pub coverage: Coverage,
+    /// Whether the result is right; `None` if no images were requested.
+    pub verdict: Option<Verdict>,
     /// Warnings that the result of the registration may be wrong.
     pub warnings: Vec<Warning>,
     /// Wall times of the parts of the registration.

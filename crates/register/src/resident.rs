@@ -12,7 +12,7 @@ use crate::backend::{OnBackend, PerBackend, with_backend};
 use crate::computed::{Computed, Warps};
 use crate::images::Images;
 use crate::run::OnDevice;
-use crate::{Error, Options, Side};
+use crate::{Error, Options, Side, Similarity};
 
 /// The result of a registration whose warps and images stay on the device. Other libraries of the same process can use
 /// them there, and [`download`](Resident::download) copies them to main memory.
@@ -94,8 +94,9 @@ impl Resident {
         let pair = computed.pair(sides, stage);
         let make = |wanted| Images::on_device(backend, &pair, warps.as_ref(), wanted);
         let images = options.images.map(make).transpose()?.flatten();
-        let similarity = images.as_ref().map(|images| images.similarity).unwrap_or_default();
-        computed.images = Some(Images { warped: None, inverse_warped: None, similarity });
+        // Without a kernel for the interpolation there is no image here; `download` leaves it to the CPU.
+        let none = Images { warped: None, inverse_warped: None, similarity: Similarity::default(), coarse: None };
+        computed.images = Some(images.as_ref().map_or(none, Images::without_volumes));
         computed.seconds.images = began.elapsed().as_secs_f64();
         let grids = sides.map(|side| side.grid().clone());
         Ok((computed, WarpsAndImages { warps, images, grids, inverse_warp: options.inverse_warp, stage }))

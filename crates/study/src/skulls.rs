@@ -8,6 +8,7 @@ use antsreg_core::{Grid, TransformChain, Volume};
 use antsreg_heads::brain::{BrainWarning, Kind, Template, kind, without_skull};
 use antsreg_kernels::apply;
 use antsreg_pool::Worker;
+use antsreg_register::verdict::Verdict;
 use antsreg_register::{Device, Grids, Options, Progress, Side};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -67,6 +68,9 @@ pub struct ExtractedRecord {
     /// Warnings about the brain mask, as sentences.
     #[serde(alias = "doubts")]
     pub warnings: Vec<String>,
+    /// The verdict on the brain mask; `None` in records of earlier versions.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
 }
 
 /// A head whose extracted brain is registered instead of the whole head: the image of the whole head and the brain
@@ -178,6 +182,7 @@ impl From<&antsreg_heads::brain::Extraction> for ExtractedRecord {
             volume_cm3: found.volume_cm3,
             found: BrainRecord::from(found),
             warnings: found.warnings.iter().map(BrainWarning::to_string).collect(),
+            verdict: Some(found.verdict()),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use antsreg_register::verdict::Judgement;
 use antsreg_register::{Description, Grids};
 use antsreg_study::batch::{Outcome, Plan, Status};
 use antsreg_study::geometry;
@@ -76,6 +77,9 @@ pub fn done(record: &Record) -> String {
         if let Some(value) = value {
             text.push_str(&format!("; {name} {value:.4}"));
         }
+    }
+    if let Some(verdict) = record.verdict.as_ref().filter(|verdict| verdict.judgement != Judgement::Sound) {
+        text.push_str(&format!("; verdict {verdict}"));
     }
     if record.head.as_ref().is_some_and(|head| head.without_skull) {
         text.push_str("; no skull: the image is a brain alone");

@@ -23,6 +23,8 @@ pub fn run(request: &Request, dry_run: bool, console: &mut Console) -> Result<Op
     let Some(done) = done else { return Ok(None) };
     output::print(&show::outcome(&done.written.record))?;
     let overlap = done.written.overlap.clone();
+    let verdict = done.written.record.verdict.clone();
     ending::leave(done);
+    console.judge("the registration", verdict.as_ref())?;
     Ok(overlap)
 }

@@ -141,6 +141,9 @@ fn levels(options: &syn::Options, fixed: &antsreg_core::Grid) -> String {
 pub fn outcome(record: &Record) -> String {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push(vec![name.to_owned(), value]);
+    if let Some(verdict) = &record.verdict {
+        row("Verdict", verdict.to_string());
+    }
     if let (Some(start), Some(end)) = (record.similarity.correlation_at_start, record.similarity.correlation) {
         row("Correlation with the fixed image", format!("{start:.4} at the start, {end:.4} at the end"));
     }

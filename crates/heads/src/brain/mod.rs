@@ -14,6 +14,7 @@ mod regions;
 mod shading;
 mod surface;
 mod template;
+mod verdict;
 mod warning;
 mod window;
 

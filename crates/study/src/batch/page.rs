@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use antsreg_report::{Facts, GroupPage, Measure, Member, Worse, group_page, robust, thumbnail_in};
 
 use super::rows::{Row, Status};
+use super::summary::by_verdict;
 use crate::Error;
 use crate::pair::Record;
 use crate::words::{self, stem};
@@ -19,7 +20,10 @@ const HEAD_BYTES: u64 = 64 << 10;
 type Figure = (&'static str, &'static str, usize, Worse, fn(&Record) -> Option<f64>);
 
 /// The measures by which the HTML page of a batch compares subjects.
-const FIGURES: [Figure; 9] = [
+const FIGURES: [Figure; 10] = [
+    ("verdict", "Probability that the result is right, by the verdict.", 2, Worse::Low, |record| {
+        Some(record.verdict.as_ref()?.probability)
+    }),
     ("correlation", "Correlation with the fixed image after registration.", 4, Worse::Low, |record| {
         record.similarity.correlation
     }),
@@ -66,7 +70,7 @@ pub fn page(
         .iter()
         .map(|&&(name, note, decimals, worse, _)| Measure { name: name.into(), note: note.into(), decimals, worse })
         .collect();
-    let members: Vec<Member> = rows.iter().map(|row| member(folder, row, &figures)).collect();
+    let members: Vec<Member> = by_verdict(rows).into_iter().map(|row| member(folder, row, &figures)).collect();
     let facts = facts(fixed, summary, command_line, rows);
     let page = GroupPage {
         facts: &facts,

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_pool::{DeviceWorkers, Devices, StageThreads};
+use antsreg_register::verdict::Judgement;
 use antsreg_register::{Description, Grids, Options, Recipe};
 
 use super::observer::{AfterNotes, BatchObserver};
@@ -100,6 +101,13 @@ impl Outcome {
     pub fn failed(&self) -> Vec<String> {
         let failed = self.rows.iter().filter(|row| matches!(row.status, Status::Failed(_)));
         failed.map(|row| row.subject.clone()).collect()
+    }
+
+    /// Names of the subjects whose result is wrong by its verdict.
+    pub fn wrong(&self) -> Vec<String> {
+        let verdict = |row: &Row| row.record.as_ref()?.verdict.as_ref().map(|verdict| verdict.judgement);
+        let wrong = self.rows.iter().filter(|row| verdict(row) == Some(Judgement::Wrong));
+        wrong.map(|row| row.subject.clone()).collect()
     }
 }
 

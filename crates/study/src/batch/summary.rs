@@ -13,7 +13,8 @@ use crate::pair::Record;
 type Figure = (&'static str, fn(&Record) -> Option<f64>);
 
 /// Columns of a batch's summary table that hold numbers.
-const FIGURES: [Figure; 18] = [
+const FIGURES: [Figure; 19] = [
+    ("probability", |record| Some(record.verdict.as_ref()?.probability)),
     ("seconds", |record| Some(record.seconds.total)),
     ("seconds_reading", |record| Some(record.seconds.read)),
     ("seconds_affine", |record| record.seconds.linear),
@@ -35,7 +36,7 @@ const FIGURES: [Figure; 18] = [
 ];
 
 /// Columns of a batch's summary table that hold text.
-const TEXTS: [&str; 4] = ["energies", "undone_levels", "warnings", "device"];
+const TEXTS: [&str; 6] = ["verdict", "reasons", "energies", "undone_levels", "warnings", "device"];
 
 /// Columns of a batch's summary table that hold paths of files.
 const FILES: [&str; 10] = [
@@ -60,11 +61,23 @@ pub fn write_summary(path: &Path, rows: &[Row]) -> Result<(), Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     let names = ["subject", "status", "reason"].into_iter().chain(FIGURES.map(|(name, _)| name));
     writer.write_record(names.chain(TEXTS).chain(FILES)).map_err(wrap)?;
-    for row in rows {
+    for row in by_verdict(rows) {
         writer.write_record(cells(row)).map_err(wrap)?;
     }
     let text = writer.into_inner().map_err(|error| wrap(error.into_error().into()))?;
     Ok(write_file(path, &text)?)
+}
+
+/// The rows in the order of their verdicts, the worst first, otherwise in the order of the subjects. Rows without a
+/// verdict come last.
+pub(super) fn by_verdict(rows: &[Row]) -> Vec<&Row> {
+    let mut sorted: Vec<&Row> = rows.iter().collect();
+    let rank = |row: &&Row| {
+        let verdict = row.record.as_ref().and_then(|record| record.verdict.as_ref());
+        verdict.map_or(3, |verdict| verdict.judgement as u8)
+    };
+    sorted.sort_by_key(rank);
+    sorted
 }
 
 fn cells(row: &Row) -> Vec<String> {
@@ -101,9 +114,9 @@ fn no_formula(text: &str) -> String {
     format!("{quote}{text}")
 }
 
-/// The texts that the table shows from a subject's record: the last energy of each level, coarsest first; the number of
-/// levels whose result was discarded (undone); warnings; the device.
-fn texts(record: &Record) -> [String; 4] {
+/// The texts that the table shows from a subject's record: the verdict and its reasons; the last energy of each level,
+/// coarsest first; the number of levels whose result was discarded (undone); warnings; the device.
+fn texts(record: &Record) -> [String; 6] {
     let levels = record.syn.as_ref().map(|syn| syn.levels.as_slice());
     let energies = levels.unwrap_or_default().iter().filter_map(|level| level.energies.last());
     let undone = levels.map(|levels| levels.iter().filter(|level| level.undone).count().to_string());
@@ -112,7 +125,10 @@ fn texts(record: &Record) -> [String; 4] {
         Description::Cuda { index, .. } => format!("cuda:{index}"),
     };
     let energies: Vec<String> = energies.map(f64::to_string).collect();
-    [energies.join(" "), undone.unwrap_or_default(), no_formula(&record.warnings.join("; ")), device]
+    let judgement = record.verdict.as_ref().map(|verdict| verdict.judgement.to_string()).unwrap_or_default();
+    let reasons = record.verdict.as_ref().map(|verdict| verdict.reasons.join("; ")).unwrap_or_default();
+    let warnings = no_formula(&record.warnings.join("; "));
+    [judgement, no_formula(&reasons), energies.join(" "), undone.unwrap_or_default(), warnings, device]
 }
 
 #[cfg(test)]

@@ -64,6 +64,7 @@ fn facts(input: &Path, head: &Volume, found: &Extraction, files: &BrainFiles, co
         highlights: vec![
             row(&volume, "volume of the brain".into()),
             row(&found.contrast.to_string(), "contrast of the template".into()),
+            row(&found.verdict().judgement.to_string(), "verdict".into()),
         ],
         warnings: found.warnings.iter().map(ToString::to_string).collect(),
         sections: vec![Section {

@@ -11,6 +11,7 @@ use antsreg_core::{LabelVolume, Transform, TransformChain, Volume};
 use antsreg_heads::brain::{Template, device_bytes, mask_of_brain, without_skull};
 use antsreg_kernels::apply::{self, LabelInterpolation};
 use antsreg_pool::Worker;
+use antsreg_register::verdict::Verdict;
 use antsreg_register::{Device, Interpolation, Options, Registration, Side};
 use rayon::prelude::*;
 use serde_json::Value;
@@ -56,6 +57,7 @@ pub struct Prepared {
     mask: Arc<Volume>,
     record: HeadRecord,
     warnings: Vec<String>,
+    verdict: Option<Verdict>,
     carried: Vec<Carried>,
 }
 
@@ -92,7 +94,7 @@ impl Steps for Normalising {
         }
         let head = inputs.moving.image.volume()?.clone();
         let given = inputs.moving.mask.of_stage(0).cloned();
-        let mut warnings = Vec::new();
+        let (mut warnings, mut verdict) = (Vec::new(), None);
         let is_given = given.is_some();
         let (mask, found) = match given {
             Some(mask) => (mask, None),
@@ -103,6 +105,7 @@ impl Steps for Normalising {
                     |device: &Device| brain::find(&job.files.moving, &head, &self.template, device.clone(), &mut ());
                 let found = worker.with_device(bytes, find)?;
                 warnings.extend(found.warnings.iter().map(ToString::to_string));
+                verdict = Some(found.verdict());
                 let record = BrainRecord::from(&found);
                 (Arc::new(found.mask), Some(record))
             }
@@ -123,7 +126,7 @@ impl Steps for Normalising {
             without_skull: !of_scan && !is_given,
             carried: carried.iter().map(Carried::record).collect(),
         };
-        Ok(Prepared { head, mask, record, warnings, carried })
+        Ok(Prepared { head, mask, record, warnings, verdict, carried })
     }
 
     fn finish<'a>(
@@ -133,7 +136,7 @@ impl Steps for Normalising {
         found: &mut Registration,
         prepared: Prepared,
     ) -> Result<Further<'a>, Error> {
-        let Prepared { head, mask, record, warnings, carried } = prepared;
+        let Prepared { head, mask, record, warnings, verdict, carried } = prepared;
         let Task { scan, derivatives } = self.task(job);
         let grid = inputs.fixed.side.grid().clone();
         let onto = |image: &Volume, chain: &TransformChain, grid| {
@@ -172,7 +175,7 @@ impl Steps for Normalising {
             let write = Box::new(move |path: &Path| Ok(itk::write_affine(path, &rigid, centre)?));
             files.0.push((derivatives.to_scan(&suffix), write));
         }
-        Ok(Further { files: files.0, head: Some(record), warnings })
+        Ok(Further { files: files.0, head: Some(record), warnings, verdict })
     }
 }
 

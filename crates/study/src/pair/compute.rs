@@ -209,7 +209,7 @@ mod tests {
         // The image of an extracted brain is not the one that the file shows: that of the whole head.
         let head = inputs.moving.image.volume().expect("it is there").clone();
         let found = BrainRecord { contrast: Contrast::T1, surface_ratio: 1.0, correlation: 1.0, agreement: 1.0 };
-        let record = ExtractedRecord { volume_cm3: 1.0, found, warnings: Vec::new() };
+        let record = ExtractedRecord { volume_cm3: 1.0, found, warnings: Vec::new(), verdict: None };
         inputs.skulls[1] = Some(Skull { mask: head.clone(), head, record });
         let (found, paths) = fetched(&inputs, Writing::default(), None);
         assert_eq!(paths, [&names[..2], &names[3..]].concat());

@@ -110,6 +110,9 @@ fn facts(record: &Record) -> Facts {
     let Record { inputs, similarity, .. } = record;
     let mut highlights = Vec::new();
     let mut highlight = |value: String, what: &str| highlights.push([value, what.to_owned()]);
+    if let Some(verdict) = &record.verdict {
+        highlight(verdict.judgement.to_string(), "verdict");
+    }
     if let (Some(start), Some(now)) = (similarity.correlation_at_start, similarity.correlation) {
         highlight(format!("{start:.3} → {now:.3}"), "correlation, before → after");
     }
@@ -132,7 +135,13 @@ fn facts(record: &Record) -> Facts {
         title: format!("{} onto {}", name(&inputs.moving), name(&inputs.fixed)),
         subtitle: format!("Registration on {}", record.device),
         highlights,
-        warnings: record.warnings.clone(),
+        warnings: record
+            .verdict
+            .iter()
+            .flat_map(|verdict| &verdict.reasons)
+            .chain(&record.warnings)
+            .cloned()
+            .collect(),
         sections: sections(record),
         command: words::command(&record.command_line),
         files: files(record),
@@ -168,6 +177,12 @@ fn sections(record: &Record) -> Vec<Section> {
             overlap.as_ref().map(|overlap| ("total Dice", four(overlap.total_dice))),
         ],
     );
+    if let Some(verdict) = &record.verdict {
+        let measures = verdict.measures.iter().flat_map(|measures| measures.named());
+        let measures = measures.map(|(name, value)| Some((name, format!("{value:.3}"))));
+        let probability = Some(("probability that the result is right", format!("{:.3}", verdict.probability)));
+        section("Verdict", std::iter::once(probability).chain(measures).collect());
+    }
     let brain = record.head.as_ref().and_then(|head| head.found.as_ref());
     section(
         "Brain",

@@ -6,6 +6,7 @@ use antsreg_core::Grid;
 use antsreg_core::overlap::Overlap;
 use antsreg_kernels::InverseConsistency;
 use antsreg_kernels::apply::LabelInterpolation;
+use antsreg_register::verdict::Verdict;
 use antsreg_register::{
     self as register, Coverage, Description, Options, Registration, Similarity, Warning, linear, syn,
 };
@@ -48,6 +49,9 @@ pub struct Record {
     pub similarity: Similarity,
     /// Share of the fixed image that the moving image covers.
     pub coverage: Coverage,
+    /// Whether the result is right, with the reasons and the measures; `None` if it was not judged.
+    #[serde(default)]
+    pub verdict: Option<Verdict>,
     /// All warnings about the registration and its result, as sentences.
     pub warnings: Vec<String>,
     /// Warnings about the registration and its result as data, so that programs can read them.

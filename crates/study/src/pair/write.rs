@@ -7,6 +7,7 @@ use antsreg_core::Volume;
 use antsreg_core::io::outputs::{Outputs, Writing as WritingFile, write_file};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::overlap::Overlap;
+use antsreg_register::verdict::Verdict;
 use antsreg_register::{Description, Options, Registration};
 
 use super::compute::Ahead;
@@ -67,6 +68,8 @@ pub struct Further<'a> {
     pub head: Option<HeadRecord>,
     /// Warnings about the brain mask that was found in the moving head, as sentences.
     pub warnings: Vec<String>,
+    /// The verdict on the brain mask that was found in the moving head; `None` if none was found.
+    pub verdict: Option<Verdict>,
 }
 
 /// Writes all outputs of a registration that are not written ahead already. The files appear together at the end.
@@ -97,7 +100,7 @@ pub fn write_with(
     total: impl FnOnce(&Seconds) -> f64,
     further: Further,
 ) -> Result<Written, Error> {
-    let Further { files, head, warnings } = further;
+    let Further { files, head, warnings, verdict } = further;
     seconds.add(found);
     let began = Instant::now();
     let Ahead { mut outputs, seconds: of_compression } = ahead;
@@ -116,6 +119,7 @@ pub fn write_with(
     let of_all = record(of, found, overlap.as_ref(), seconds);
     let mut record = Record { files_written: written(&mut outputs)?, head, ..of_all };
     record.warnings.splice(..0, warnings);
+    record.verdict = record.verdict.into_iter().chain(verdict).reduce(Verdict::and);
     if let (Some(name), Some(pictures)) = (&of.names.report, &pictures) {
         let html = page::page(&record, found, pictures)?;
         outputs.write(name, |path| Ok::<_, Error>(write_file(path, html.as_bytes())?))?;
@@ -209,6 +213,12 @@ fn heads(of: &Context, found: &Registration) -> [Option<Volume>; 2] {
     ]
 }
 
+/// The verdict on a result: that on the registration with those on the brains that were extracted for it.
+fn verdict(of: &Context, found: &Registration) -> Option<Verdict> {
+    let of_brains = of.inputs.skulls.iter().flatten().filter_map(|skull| skull.record.verdict.clone());
+    found.verdict.iter().cloned().chain(of_brains).reduce(Verdict::and)
+}
+
 /// Makes the record of a registration, before any file is written.
 pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, seconds: Seconds) -> Record {
     let Context { files, names, inputs, .. } = of;
@@ -244,6 +254,7 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
         jacobian: found.scores.as_ref().map(JacobianRecord::from),
         similarity: found.similarity,
         coverage: found.coverage,
+        verdict: verdict(of, found),
         warnings: of_brains
             .chain(of_white_matter)
             .cloned()
