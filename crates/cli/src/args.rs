@@ -90,7 +90,8 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
     };
     let threads = cli.common.threads.unwrap_or_else(threads::available);
     threads::start(threads)?;
-    let mut console = Console { strict: cli.common.strict, ..Console::new(&cli.common.messages(), threads)? };
+    let mut console = Console::new(&cli.common.messages(), threads)?;
+    console.strict = cli.common.strict;
     match verb {
         OwnVerb::Register(args) => register::run(*args, &mut console),
         OwnVerb::Batch(args) => batch::run(&args, &mut console),
