@@ -31,7 +31,7 @@ MEASURES = [
 ]  # fmt: skip
 CLIP = 6.0
 #: Weight of the quadratic penalty on the coefficients.
-PENALTY = 1.0
+PENALTY = 3.0
 
 
 def fit(measures: np.ndarray, good: np.ndarray) -> dict:

@@ -98,14 +98,17 @@ impl Console {
         self.began
     }
 
-    /// Warns of a result whose verdict is `wrong`; `what` is the result in words.
+    /// Refuses a result whose verdict is `wrong`, if the console is strict; `what` is the result in words.
     ///
     /// # Errors
-    /// [`CliError::Wrong`] for such a result, if the console is strict.
-    pub fn judge(&mut self, what: &str, verdict: Option<&Verdict>) -> Result<(), CliError> {
-        let Some(verdict) = verdict.filter(|verdict| verdict.judgement == Judgement::Wrong) else { return Ok(()) };
-        self.warn(format_args!("{what} is probably wrong: {}", verdict.reasons.join("; ")));
-        if self.strict { Err(CliError::Wrong { results: vec![what.to_owned()] }) } else { Ok(()) }
+    /// [`CliError::Wrong`] for such a result.
+    pub fn judge(&self, what: &str, verdict: Option<&Verdict>) -> Result<(), CliError> {
+        match verdict {
+            Some(verdict) if self.strict && verdict.judgement == Judgement::Wrong => {
+                Err(CliError::Wrong { results: vec![format!("{what} ({})", verdict.reasons.join("; "))] })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Ends a command with many results, some of which may be wrong by their verdicts.

@@ -1,6 +1,7 @@
 //! Makes the coarse copies of a registered pair, from which the verdict is computed.
 
 use antsreg_core::{Grid, Volume};
+use antsreg_kernels::ops::Memory as _;
 use antsreg_kernels::{Backend, Cpu};
 use antsreg_verdict::Seen;
 

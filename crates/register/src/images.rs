@@ -2,6 +2,7 @@
 
 use antsreg_core::compare::Comparison;
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
+use antsreg_kernels::ops::Memory as _;
 use antsreg_kernels::{Backend, Cpu, apply};
 use antsreg_syn as syn;
 use antsreg_verdict as verdict;

@@ -5,8 +5,8 @@ use antsreg_register::verdict::Verdict;
 use super::{BrainWarning, Extraction};
 
 impl Extraction {
-    /// Whether the mask is right, from the warnings about it. The volume and the likeness to the template's head decide
-    /// whether it is a brain at all; the others are reasons to look.
+    /// Whether the mask is right, from the warnings about it. An unusual volume, or a low correlation with the template's
+    /// head, makes the mask wrong; the other warnings are reasons to look.
     pub fn verdict(&self) -> Verdict {
         let is_wrong =
             |warning: &&BrainWarning| matches!(warning, BrainWarning::Volume { .. } | BrainWarning::Unlike { .. });
