@@ -89,7 +89,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         ..Names::of(&args.output, !args.no_corrected, args.fsl)
     };
     let task = Task {
-        files: MotionFiles { input: args.input.clone(), reference: args.reference.clone(), names },
+        files: MotionFiles { input: args.input.clone(), reference: args.reference.clone(), names, in_place: false },
         options: Options {
             dof: args.dof,
             cost: args.cost,

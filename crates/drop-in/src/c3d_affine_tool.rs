@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use antsreg_console::{CliError, Refusal, output::print};
 use antsreg_core::io::nifti::GridRule;
-use antsreg_core::io::{fsl, itk, outputs};
+use antsreg_core::io::outputs::{self, Outputs};
+use antsreg_core::io::{fsl, itk};
 use antsreg_core::{AffineTransform, Grid};
 use nalgebra::{Matrix4, Point3};
 
@@ -25,6 +26,18 @@ struct State {
     stack: Vec<Matrix4<f64>>,
     reference: Option<Grid>,
     source: Option<Grid>,
+    /// The matrices to write, each with the path of its file. They are written when all arguments have been read.
+    written: Vec<(PathBuf, Format, Matrix4<f64>)>,
+    /// The text to print.
+    shown: String,
+}
+
+/// Format of a file with a matrix.
+enum Format {
+    /// A transform of ITK.
+    Itk,
+    /// Sixteen numbers.
+    Numbers,
 }
 
 /// Runs `c3d_affine_tool`.
@@ -57,23 +70,34 @@ pub fn run(call: &Call) -> Result<(), CliError> {
                 state.stack.push(matrix);
             }
             "-inv" => {
-                let inverse = state.pop(word)?.try_inverse().ok_or_else(|| singular(word))?;
+                let inverse = fsl::inverse(&state.pop(word)?).ok_or_else(|| singular(word))?;
                 state.stack.push(inverse);
             }
             "-mult" => {
                 let (second, first) = (state.pop(word)?, state.pop(word)?);
                 state.stack.push(first * second);
             }
-            "-oitk" => {
-                let map = AffineTransform::from_homogeneous(state.top(word)?);
-                itk::write_affine(&path()?, &map, Point3::origin())?;
+            "-oitk" => state.write(word, path()?, Format::Itk)?,
+            "-o" => state.write(word, path()?, Format::Numbers)?,
+            "-info" => {
+                let shown = format!("Matrix #{}:\n{}", state.stack.len(), fsl::text(state.top(word)?));
+                state.shown.push_str(&shown);
             }
-            "-o" => fsl::write_numbers(&path()?, state.top(word)?)?,
-            "-info" => print(&format!("Matrix #{}:\n{}", state.stack.len(), fsl::text(state.top(word)?)))?,
             _ => state.stack.push(fsl::read_numbers(Path::new(word))?),
         }
     }
-    Ok(())
+    let mut outputs = Outputs::new();
+    for (path, format, matrix) in &state.written {
+        outputs.write(path, |path| match format {
+            Format::Itk => itk::write_affine(path, &AffineTransform::from_homogeneous(matrix), Point3::origin()),
+            Format::Numbers => fsl::write_numbers(path, matrix),
+        })?;
+    }
+    outputs.commit()?;
+    match state.shown.as_str() {
+        "" => Ok(()),
+        shown => print(shown),
+    }
 }
 
 /// Checks the arguments and the output files before any file is written.
@@ -90,7 +114,7 @@ fn check(words: &[String]) -> Result<(), CliError> {
                 return Err(Refusal::not_served(shown, "use a name that ends in .txt or .tfm").into());
             }
             if word.starts_with("-o") {
-                outputs::check([path], [] as [&Path; 0])?;
+                outputs::check_in_place([path])?;
             }
         } else if word.starts_with('-') && !ALONE.contains(&word.as_str()) {
             return Err(
@@ -104,6 +128,15 @@ fn check(words: &[String]) -> Result<(), CliError> {
 impl State {
     fn pop(&mut self, word: &str) -> Result<Matrix4<f64>, Refusal> {
         self.stack.pop().ok_or_else(|| empty(word))
+    }
+
+    /// Adds the matrix on top of the stack to the matrices that are written. It replaces an earlier matrix for the same
+    /// file.
+    fn write(&mut self, word: &str, path: PathBuf, format: Format) -> Result<(), Refusal> {
+        let matrix = *self.top(word)?;
+        self.written.retain(|(known, ..)| *known != path);
+        self.written.push((path, format, matrix));
+        Ok(())
     }
 
     fn top(&self, word: &str) -> Result<&Matrix4<f64>, Refusal> {

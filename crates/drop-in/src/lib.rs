@@ -15,6 +15,7 @@ mod links;
 mod served;
 mod settings;
 mod suite;
+mod unserved;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -92,7 +93,7 @@ impl Invocation {
         let settings = Settings::of(command.suite)?;
         let error = match self.serve(settings) {
             Ok(()) => return Ok(()),
-            Err(error) => error,
+            Err(error) => unserved::refused(error, arguments),
         };
         let error = match (error, settings.fallback) {
             (error, _) if error.exit_code() != Refusal::EXIT_CODE => error,

@@ -129,7 +129,7 @@ pub fn register_series(
             Ok::<_, Failure>(InMemory { volumes: all, timing })
         };
         let volumes = volumes.map(in_memory).transpose()?;
-        let files = MotionFiles { input: name, reference, names: Names::default() };
+        let files = MotionFiles { input: name, reference, names: Names::default(), in_place: false };
         let reading = Reading::Spline(SplineOrder::CUBIC);
         let task = Task { files, options, reading, keep_going, command_line: Vec::new() };
         let mut lease = Lease::open(device)?;

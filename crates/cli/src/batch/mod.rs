@@ -18,13 +18,6 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     many::run(&order, args.dry_run, console, |observer| batch::plan(&study, &order, &Alone, read, observer))
 }
 
-/// Registers the subjects and returns the outcome, without showing it.
-pub fn outcome(args: &Args, invocation: &Invocation, observer: &dyn BatchObserver) -> Result<Outcome, CliError> {
-    let study = args.study()?;
-    let read = || batch::read_fixed(&study.shared);
-    Ok(batch::run(&study, &order(args), &Alone, read, invocation, observer)?)
-}
-
 fn order(args: &Args) -> Order<'_> {
     Order {
         devices: &args.registration.device,

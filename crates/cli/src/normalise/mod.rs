@@ -17,9 +17,3 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     many::run(&order, args.dry_run, console, |observer| normalisation.plan(&order, observer))
 }
 
-/// Normalises the scans and returns the outcome, without showing it.
-pub fn outcome(args: &Args, invocation: &Invocation, observer: &dyn BatchObserver) -> Result<Outcome, CliError> {
-    let normalisation = args.request()?.plan()?;
-    let order = normalisation.order(&args.registration.device, args.workers, args.resume, &args.scans);
-    Ok(normalise::run(&normalisation, &order, invocation, observer)?)
-}

@@ -15,6 +15,9 @@ use crate::{AffineTransform, Grid};
 
 /// Largest size of a matrix file, bytes. A matrix takes a few hundred bytes.
 const LARGEST: u64 = 1 << 16;
+/// Largest accepted difference of a number in the last row from 0 0 0 1. Programs that invert the whole matrix write
+/// rounding errors there.
+const ROUNDING: f64 = 1e-6;
 /// Name of the expected format, for error messages.
 const EXPECTED: &str = "an FSL matrix (text)";
 
@@ -22,13 +25,13 @@ const EXPECTED: &str = "an FSL matrix (text)";
 ///
 /// # Errors
 /// The file is not a regular file, is not text, is longer than 64 KiB, or does not hold 16 finite numbers whose last
-/// four are 0 0 0 1; the matrix is singular.
+/// four are 0 0 0 1 within 1e-6; the matrix is singular.
 pub fn read_matrix(path: &Path, fixed: &Grid, moving: &Grid) -> Result<AffineTransform, Error> {
     let matrix = read_numbers(path)?;
     to_world(&matrix, fixed, moving).ok_or_else(|| Error::new(path, ErrorKind::Singular))
 }
 
-/// Reads the sixteen numbers of an FSL matrix and returns them unchanged.
+/// Reads the numbers of an FSL matrix and returns them unchanged, but with an exact last row 0 0 0 1.
 ///
 /// # Errors
 /// Those of [`read_matrix`], except that a singular matrix is allowed.
@@ -49,9 +52,22 @@ pub fn write_matrix(path: &Path, affine: &AffineTransform, fixed: &Grid, moving:
     write_numbers(path, &matrix)
 }
 
-/// Writes the sixteen numbers of an FSL matrix unchanged.
+/// Writes the numbers of an affine FSL matrix unchanged.
+///
+/// # Errors
+/// A number that is NaN or infinite; a file that cannot be written.
 pub fn write_numbers(path: &Path, matrix: &Matrix4<f64>) -> Result<(), Error> {
+    if let Some((index, value)) = matrix.transpose().iter().enumerate().find(|(_, number)| !number.is_finite()) {
+        return Err(Error::new(path, ErrorKind::NotFiniteNumber { what: "matrix", index, value: *value }));
+    }
     replace(path, |file| std::io::Write::write_all(file, text(matrix).as_bytes()))
+}
+
+/// The inverse of an affine matrix, whose last row is exactly 0 0 0 1; `None` if the matrix is singular, or if a number
+/// of the inverse is infinite.
+pub fn inverse(matrix: &Matrix4<f64>) -> Option<Matrix4<f64>> {
+    let inverse = AffineTransform::from_homogeneous(matrix).inverse()?.to_homogeneous();
+    inverse.iter().all(|number| number.is_finite()).then_some(inverse)
 }
 
 /// Formats a matrix as text, one line for each row.
@@ -137,8 +153,10 @@ fn parse(text: &str) -> Result<Matrix4<f64>, ErrorKind> {
         return Err(ErrorKind::NotFiniteNumber { what, index, value: numbers[index] });
     }
     let last_row = [numbers[12], numbers[13], numbers[14], numbers[15]];
-    if last_row != [0.0, 0.0, 0.0, 1.0] {
+    const AFFINE: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
+    if last_row.iter().zip(AFFINE).any(|(found, expected)| (found - expected).abs() > ROUNDING) {
         return Err(ErrorKind::LastRow(last_row));
     }
+    numbers[12..].copy_from_slice(&AFFINE);
     Ok(Matrix4::from_row_slice(&numbers))
 }

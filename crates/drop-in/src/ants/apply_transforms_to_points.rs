@@ -48,7 +48,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let [input, output] = ["input", "output"].map(|flag| table(flag, last(flag)));
     let (input, output) = (input?, output?);
     let files = transform_files(&given)?;
-    outputs::check([&output], files.iter().map(|file| &file.path).chain([&input]))?;
+    outputs::check_in_place([&output])?;
     if !slices {
         files.iter().try_for_each(transforms::check_of_volumes)?;
     }

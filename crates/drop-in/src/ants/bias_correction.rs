@@ -66,14 +66,13 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some(given) = words::read(&call.arguments, FLAGS, HELP)? else { return Ok(()) };
     let request = Request::read(&given)?;
-    let read = [Some(&request.input), request.mask.as_ref(), request.weights.as_ref()];
     let written = [Some(&request.output), request.field.as_ref()];
     for output in written.into_iter().flatten() {
         if !study::transforms::is_nifti(output) {
             return Err(Refusal::not_served(output.display(), "use a name that ends in .nii.gz or .nii").into());
         }
     }
-    outputs::check(written.into_iter().flatten(), read.into_iter().flatten())?;
+    outputs::check_in_place(written.into_iter().flatten())?;
     let (read, opened) = call.settings.device.open_during(|| request.read_files());
     let Inputs { image, mask, weights, geometries } = read?;
     let device = opened?.device;

@@ -59,8 +59,7 @@ fn truncate(call: &Call) -> Result<(), CliError> {
     if !antsreg_study::transforms::is_nifti(output) {
         return Err(Refusal::not_served(output.display(), "use a name that ends in .nii.gz or .nii").into());
     }
-    // The output may replace the input, since scripts of ANTs truncate images in place.
-    outputs::check([output], [] as [&Path; 0])?;
+    outputs::check_in_place([output])?;
     let mut image = GridRule::Itk.read_volume(input)?;
     if let Some((darkest, brightest)) = quantiles(&image.voxels, low, high) {
         image.voxels.iter_mut().for_each(|value| *value = value.clamp(darkest, brightest));

@@ -36,7 +36,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     if !antsreg_study::transforms::is_nifti(output) {
         return Err(Refusal::not_served(output.display(), "use a name that ends in .nii.gz or .nii").into());
     }
-    outputs::check([output], [field])?;
+    outputs::check_in_place([output])?;
     let mut determinants = apply::jacobian_of_fourth_order(&itk::read_warp_by(GridRule::Itk, field)?);
     if logarithm {
         determinants.voxels.iter_mut().for_each(|value| *value = value.max(LEAST).ln());

@@ -33,6 +33,17 @@ fn dimension(word: &str) -> Result<u8, Refusal> {
     }
 }
 
+/// Checks that the name of an output image is that of a format which this program writes.
+fn check_image_name(option: &str, path: &Path) -> Result<(), Refusal> {
+    match antsreg_study::transforms::is_nifti(path) {
+        true => Ok(()),
+        false => Err(Refusal::not_served(
+            format!("{option}: {}", path.display()),
+            "use a name that ends in .nii.gz or .nii",
+        )),
+    }
+}
+
 /// Checks that all images are two-dimensional slices if `slices` is set, and that all are three-dimensional volumes
 /// otherwise.
 fn check_dimension<'a>(slices: bool, images: impl IntoIterator<Item = (&'a Path, &'a Grid)>) -> Result<(), Refusal> {

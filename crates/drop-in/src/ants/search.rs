@@ -48,8 +48,7 @@ pub fn run(call: &Call, request: &Request, verbose: bool) -> Result<(), CliError
     if !["mat", "txt", "tfm"].iter().any(|known| extension == *known) {
         return Err(Refusal::new(output.display(), "expected an output name that ends in .mat, .txt or .tfm").into());
     }
-    let masks = request.masks.iter().flatten();
-    outputs::check([output], [&request.fixed, &request.moving].into_iter().chain(masks))?;
+    outputs::check_in_place([output])?;
     let Done { task, found, device } = engine::register(call, &mut call.console(verbose)?, || task(request))?;
     let fixed = &task.sides[0].image;
     let centre = fixed.centre()?;

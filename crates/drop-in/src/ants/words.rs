@@ -151,6 +151,12 @@ pub fn switch(option: &str, text: &str) -> Result<bool, Refusal> {
 pub fn parse(arguments: &[String], flags: &'static [Flag]) -> Result<Vec<Given>, Refusal> {
     let mut all: Vec<Given> = Vec::new();
     for word in regrouped(arguments)? {
+        if word.is_empty() {
+            match all.last().filter(|last| last.values.is_empty()) {
+                Some(last) => return Err(Refusal::new(format!("--{}", last.flag), "its value is empty")),
+                None => continue,
+            }
+        }
         if !is_flag(&word) {
             let Some(last) = all.last_mut() else {
                 return Err(Refusal::new(
@@ -166,7 +172,8 @@ pub fn parse(arguments: &[String], flags: &'static [Flag]) -> Result<Vec<Given>,
             _ => (word, None),
         };
         let known = flags.iter().chain(OF_ALL).find(|flag| match typed.strip_prefix("--") {
-            Some(long) => flag.long == long,
+            // As in ANTs, a single letter after two dashes is a short name.
+            Some(long) => flag.long == long || long.chars().eq(flag.short),
             None => typed.strip_prefix('-').is_some_and(|short| short.chars().eq(flag.short)),
         });
         let flag = known.ok_or_else(|| Refusal::new(typed, "this command has no such option"))?.long;
@@ -199,7 +206,6 @@ fn regrouped(arguments: &[String]) -> Result<Vec<String>, Refusal> {
         };
         match (word.contains('['), word.ends_with(']')) {
             (true, false) => open = Some(word),
-            _ if word.is_empty() => {}
             _ => words.push(word),
         }
     }
@@ -232,6 +238,7 @@ mod tests {
 
     #[test]
     fn a_flag_takes_all_values_that_follow_or_1() {
+        assert_eq!(read_line("--v 0 "), Ok(vec![("verbose", vec!["0".to_owned()])]));
         let expected = vec![
             ("initial-moving-transform", vec!["[a.mat,0]".to_owned(), "[b.mat,1]".to_owned()]),
             ("float", vec!["1".to_owned()]),
@@ -251,9 +258,13 @@ mod tests {
 
     #[test]
     fn what_is_not_understood_is_refused_by_name() {
-        for (line, expected) in
-            [("--size 3", "--size"), ("3 -v 1", "3"), ("-m CC[f.nii, m.nii", "CC[f.nii,m.nii"), ("-vm", "-vm")]
-        {
+        for (line, expected) in [
+            ("--size 3", "--size"),
+            ("-v 1 -r ", "--initial-moving-transform"),
+            ("3 -v 1", "3"),
+            ("-m CC[f.nii, m.nii", "CC[f.nii,m.nii"),
+            ("-vm", "-vm"),
+        ] {
             let refusal = read_line(line).expect_err(line);
             assert_eq!(refusal.option, expected);
         }

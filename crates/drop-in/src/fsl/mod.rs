@@ -4,3 +4,5 @@ pub mod convert_xfm;
 pub mod flirt;
 pub mod mcflirt;
 mod names;
+
+pub use names::stem;

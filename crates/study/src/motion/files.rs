@@ -19,6 +19,8 @@ pub struct MotionFiles {
     pub reference: ReferenceVolume,
     /// Paths of the output files of the motion correction.
     pub names: Names,
+    /// Whether the output files may replace the input files.
+    pub in_place: bool,
 }
 
 /// Paths of the output files of a motion correction; `None` for a file that is not written.
@@ -78,14 +80,14 @@ impl Names {
 }
 
 impl MotionFiles {
-    /// Refuses output files of a motion correction that cannot be written, or that would replace an input. Creates the
-    /// folder of FSL matrices.
+    /// Refuses output files of a motion correction that cannot be written, or that would replace an input unless
+    /// `in_place`. Creates the folder of FSL matrices.
     ///
     /// # Errors
     /// The path that is refused, and why.
     pub fn check(&self) -> Result<(), Error> {
-        let inputs: Vec<&Path> = [Some(self.input.as_path()), self.reference.file()].into_iter().flatten().collect();
-        outputs::check(self.names.files(), inputs)?;
+        let inputs = [Some(self.input.as_path()), self.reference.file()].into_iter().flatten();
+        outputs::check(self.names.files(), inputs.filter(|_| !self.in_place))?;
         match &self.names.matrices {
             Some(folder) => Ok(outputs::make_folder(folder)?),
             None => Ok(()),

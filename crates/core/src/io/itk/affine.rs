@@ -67,6 +67,11 @@ pub fn stays_in_plane(affine: &AffineTransform) -> bool {
 }
 
 fn write(path: &Path, stored: &Stored) -> Result<(), Error> {
+    for (what, numbers) in [("parameters", &stored.parameters), ("fixed parameters", &stored.fixed_parameters)] {
+        if let Some((index, value)) = numbers.iter().enumerate().find(|(_, number)| !number.is_finite()) {
+            return Err(Error::new(path, ErrorKind::NotFiniteNumber { what, index, value: *value }));
+        }
+    }
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
     let bytes = match extension.as_deref() {
         Some("mat") => matlab::format(stored),

@@ -43,6 +43,15 @@ pub fn check<T: AsRef<Path>, P: AsRef<Path>>(
     check_no_input(&targets, inputs)
 }
 
+/// Checks outputs as [`check`] does, for commands whose outputs may replace their inputs. Such a command reads its
+/// inputs before the outputs get their names.
+///
+/// # Errors
+/// Those of [`check`], except that an output may be an input.
+pub fn check_in_place<T: AsRef<Path>>(targets: impl IntoIterator<Item = T>) -> Result<(), OutputError> {
+    check(targets, [] as [&Path; 0])
+}
+
 /// Checks that `target` can be the name of a file: the folder exists, the name is not too long, and it is not that of
 /// a folder, a device, a write-protected file or a protected file ([`protect`]).
 ///

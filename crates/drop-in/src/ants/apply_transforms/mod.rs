@@ -43,8 +43,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some(given) = words::read(&call.arguments, request::FLAGS, USAGE)? else { return Ok(()) };
     let request = Request::read(&given)?;
-    let read = request.input.iter().chain(&request.reference).chain(request.transforms.iter().map(|file| &file.path));
-    outputs::check(request.output.as_ref().map(Output::path), read)?;
+    outputs::check_in_place(request.output.as_ref().map(Output::path))?;
     if !request.slices {
         request.transforms.iter().try_for_each(transforms::check_of_volumes)?;
     }

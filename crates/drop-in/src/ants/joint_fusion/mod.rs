@@ -39,8 +39,7 @@ pub fn read(words: &[String]) -> Result<(), Refusal> {
 pub fn run(call: &Call) -> Result<(), CliError> {
     let Some(given) = words::read(&call.arguments, request::FLAGS, USAGE)? else { return Ok(()) };
     let Request { target, images, labels, mask, options, output, replaced } = Request::read(&given)?;
-    let read: Vec<_> = images.iter().chain(&labels).chain(&mask).chain([&target]).collect();
-    outputs::check(output.without_posteriors(), &read)?;
+    outputs::check_in_place(output.without_posteriors())?;
     let (read_files, opened) = call.settings.device.open_during(|| {
         let atlases = Atlases::read(&images, &labels)?;
         let target = GridRule::Itk.read_volume(&target)?;
@@ -52,7 +51,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let device = opened?.device;
     ending::keep_open(&device);
     let present = atlases.labels_within(region.as_deref());
-    outputs::check(output.posteriors(&present), &read)?;
+    outputs::check_in_place(output.posteriors(&present))?;
     let fused = fuse_everywhere(&target, &atlases.all(), &options, region.as_deref(), &device)?;
     let mut files = Outputs::new();
     output.write(&fused, &fused.labels.labels, &present, &mut files)?;

@@ -170,16 +170,6 @@ fn carried(images: &[Arc<Volume>], mask: &Mask, onto: &Grid, chain: &TransformCh
     (images.iter().map(|image| carry(image, apply::Interpolation::Linear)).collect(), mask)
 }
 
-/// The paths of all input files, to check that no output replaces an input.
-pub fn files(request: &Request, plan: &Plan) -> Vec<PathBuf> {
-    let starts = request.starts.iter().chain(&request.fixed_starts).flat_map(|start| match start {
-        StartRequest::File(file) => vec![file.path.clone()],
-        StartRequest::Between(images, _) => images.to_vec(),
-    });
-    let masks = plan.masks.iter().flatten().flatten().cloned();
-    plan.pairs.iter().flatten().cloned().chain(masks).chain(starts).collect()
-}
-
 /// Refuses the output of the inverse image if an initial transform has no inverse.
 ///
 /// # Errors

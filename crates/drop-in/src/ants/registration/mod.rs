@@ -69,7 +69,7 @@ fn register(call: &Call, request: &Request, plan: &Plan) -> Result<Description, 
         let mut inputs = Inputs::read(request, plan)?;
         inputs::check_inverse(request, &inputs.starts)?;
         let files = Files::of(request, plan, &inputs.starts);
-        files.check(&inputs::files(request, plan))?;
+        files.check()?;
         if inputs.starts.rest().is_some() || !request.fixed_starts.is_empty() {
             // The stages register images that were resampled through initial transforms. So the warped images are not
             // computed together with the stages, but after the registration, from the original images.

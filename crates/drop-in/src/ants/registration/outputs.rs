@@ -131,12 +131,12 @@ impl Files {
         Files(files)
     }
 
-    /// Checks that the outputs can be written and are no inputs.
+    /// Checks that the outputs can be written. They may replace inputs.
     ///
     /// # Errors
-    /// An output file that cannot be written or is an input.
-    pub fn check(&self, inputs: &[PathBuf]) -> Result<(), CliError> {
-        Ok(outputs::check(self.0.iter().map(|(path, _)| path), inputs)?)
+    /// An output file that cannot be written.
+    pub fn check(&self) -> Result<(), CliError> {
+        Ok(outputs::check_in_place(self.0.iter().map(|(path, _)| path))?)
     }
 
     /// Writes all output files; either all of them appear under their names or none.

@@ -119,6 +119,9 @@ fn output(given: &[Given]) -> Result<Output, Refusal> {
     };
     let prefix = prefix.ok_or_else(|| Refusal::new(format!("--output {}", value.text), "expected a prefix first"))?;
     let composite = switch(given, "write-composite-transform", false)?;
+    for image in [image(1), image(2)].into_iter().flatten() {
+        super::super::check_image_name(&format!("--output {}", value.text), &image)?;
+    }
     Ok(Output { prefix: prefix.to_owned(), warped: image(1), inverse_warped: image(2), composite })
 }
 

@@ -39,7 +39,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         return print(&format!("FLIRT version 6.0, emulated by antsreg-gpu {}\n", env!("CARGO_PKG_VERSION")));
     }
     let request = Request::read(&call.arguments)?;
-    outputs::check(request.out.iter().chain(&request.omat), request.inputs())?;
+    outputs::check_in_place(request.out.iter().chain(&request.omat))?;
     let [fixed, moving] = [&request.fixed, &request.moving].map(|path| Ok::<_, CliError>(nifti::inspect(path)?.grid));
     let (fixed, moving) = (fixed?, moving?);
     let start = match &request.origin {

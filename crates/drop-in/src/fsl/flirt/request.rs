@@ -1,6 +1,6 @@
 //! The parsed command line of `flirt`.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use antsreg_console::Refusal;
 use antsreg_core::io::nifti::Stored;
@@ -95,16 +95,6 @@ const REFUSED: [(&str, &str); 8] = [
 ];
 
 impl Request {
-    /// The paths of all input files of a call of `flirt`.
-    pub fn inputs(&self) -> Vec<&Path> {
-        let start = match &self.origin {
-            Origin::Matrix(path) => Some(path),
-            _ => None,
-        };
-        let optional = self.weights.iter().flatten().chain(&self.white_matter).chain(start);
-        [&self.fixed, &self.moving].into_iter().chain(optional).map(PathBuf::as_path).collect()
-    }
-
     /// Reads a command line of `flirt`.
     ///
     /// # Errors

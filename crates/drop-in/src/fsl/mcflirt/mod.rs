@@ -29,7 +29,12 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let request = Request::read(&call.arguments)?;
     let names = outputs::names(&request)?;
     let task = Task {
-        files: MotionFiles { input: request.input.clone(), reference: request.reference.clone(), names },
+        files: MotionFiles {
+            input: request.input.clone(),
+            reference: request.reference.clone(),
+            names,
+            in_place: true,
+        },
         options: Options { dof: request.dof, cost: request.cost, ..Options::default() },
         reading: request.reading,
         keep_going: false,
