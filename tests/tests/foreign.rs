@@ -5,7 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Command;
 
 use antsreg_core::io::itk;
-use antsreg_core::{DisplacementField, Grid};
+use antsreg_core::io::nifti::{self, Series, Timing};
+use antsreg_core::{DisplacementField, Grid, Volume};
 use antsreg_tests::{Run, Workplace};
 
 /// A shell script in place of an original program of ANTs or FSL. The script prints its arguments.
@@ -150,10 +151,6 @@ const REFUSED: &[(&str, &str)] = &[
     ("antsRegistration -d 3 SYN -j a.h5 -o o_", "--save-state: this option is not supported"),
     ("antsRegistration -d 3 SYN -k a.h5 -o o_", "--restore-state: this option is not supported"),
     ("antsRegistration -d 3 SYN --minc 1 -o o_", "--minc: this option is not supported"),
-    (
-        "antsRegistration -d 3 SYN --write-interval-volumes 5 -o o_",
-        "--write-interval-volumes: this option is not supported",
-    ),
     ("antsRegistration -d 3 RIGID -g 1x0x0x1x1x1 -o o_", "--restrict-deformation 1x0x0x1x1x1"),
     ("antsRegistration -d 3 SYN -n MultiLabel -o o_", "--interpolation MultiLabel"),
     ("antsRegistration -d 3 SYN -n Cubic -o o_", "--interpolation Cubic: expected"),
@@ -208,7 +205,16 @@ const REFUSED: &[(&str, &str)] = &[
     ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -schedule s.sch", "-schedule"),
     ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -cost bbr", "-wmseg"),
     ("mcflirt -in f.nii.gz -out o_a.nii.gz -cost woods", "-cost woods"),
-    ("convert_xfm -omat o_a.mat -fixscaleskew f.mat m.mat", "-fixscaleskew: is not supported"),
+    ("convert_xfm -omat o_a.mat -inverse -concat f.nii.gz m.nii.gz", "only one of"),
+    ("antsApplyTransforms -d 3 -i x.nrrd -r m.nii.gz -o o_a.nii.gz", "-i x.nrrd: x.nrrd: not a NIfTI"),
+    ("antsApplyTransforms -d 3 -i s.nii.gz -r m.nii.gz -o o_a.nii.gz", "-i s.nii.gz: "),
+    ("antsRegistration -d 3 -t Rigid[0.1] -m CC[s.nii.gz,m.nii.gz,1,2] -c 1 -f 1 -s 0vox -o o_", "-m CC[s.nii.gz,"),
+    ("antsRegistration -d 3 RIGID -o [o_,o_w.mha]", "o_w.mha: is not supported"),
+    ("N4BiasFieldCorrection -d 3 -i x.nrrd -o o_a.nii.gz", "-i x.nrrd"),
+    ("mcflirt -in one -out o_a", "-in one"),
+    ("c3d_affine_tool i.txt -o o_a.mat i.txt -sform f.nii.gz", "-sform"),
+    ("c3d_affine_tool i.txt -o o_a.mat zero.txt -inv", "-inv: the matrix on the stack is singular"),
+    ("convert_xfm -omat o_a.mat -inverse zero.txt", "zero.txt: the matrix is singular"),
     ("c3d_affine_tool a.mat -sform f.nii.gz -o o_b.mat", "-sform"),
 ];
 
@@ -217,6 +223,17 @@ fn each_call_that_cannot_be_honoured_is_refused_by_name_or_passed_on_as_it_is() 
     const PAIR: &str = "f.nii.gz,m.nii.gz";
     let place = linked();
     let more = format!("-m CC[{PAIR},1,2] -c 1 -f 2 -s 1vox");
+    // Inputs that the program cannot process: another format, a series, a slice, a singular matrix.
+    place.file("x.nrrd", &b"NRRD0005 and more text that is no NIfTI header\n".repeat(20));
+    let image = nifti::read_volume(&place.path("f.nii.gz")).expect("an image");
+    let timing = Timing { start: 0.0, step: 1.0, unit: Timing::SECONDS };
+    let series = Series { volumes: vec![image.clone(), image], timing };
+    nifti::write_series(&place.path("s.nii.gz"), &series).expect("written");
+    let slice = Volume::filled(Grid::axis_aligned([9, 9, 1], [4.0; 3]), 1.0);
+    let series = Series { volumes: vec![slice.clone(), slice], timing };
+    nifti::write_series(&place.path("one.nii.gz"), &series).expect("written");
+    place.file("i.txt", b"1 0 0 0\n0 1 0 0\n0 0 1 0\n0 0 0 1\n");
+    place.file("zero.txt", b"1 0 0 0\n0 1 0 0\n0 0 0 0\n0 0 0 1\n");
     let (syn, rigid) = (format!("-t SyN[0.1,3,0] {more}"), format!("-t Rigid[0.1] {more}"));
     for (line, expected) in REFUSED {
         let line = line.replace("SYN ", &format!("{syn} ")).replace("RIGID", &rigid).replace("MORE", &more);
@@ -224,10 +241,11 @@ fn each_call_that_cannot_be_honoured_is_refused_by_name_or_passed_on_as_it_is() 
         let (name, arguments) = line.split_once(' ').expect("arguments");
         executable(&place, &format!("real/{name}"), REAL);
         let before = place.names();
-        let refused = call(&place, &line, &[("ANTSREG_DEVICE", "cpu")]);
+        let refused = call(&place, &line, &[("ANTSREG_DEVICE", "cpu"), ("ANTSREG_FALLBACK", "0")]);
         assert_eq!(refused.code, Some(2), "{line}\n{}", refused.stderr);
         assert!(refused.stderr.starts_with(&format!("error: {name}: ")), "{line}\n{}", refused.stderr);
         assert!(refused.stderr.contains(expected), "{line}\n`{expected}` is missing in: {}", refused.stderr);
+        assert!(refused.stderr.contains(&format!("ANTSREG_FALLBACK=1, the next {name}")), "{}", refused.stderr);
         let passed = call(&place, &line, &[("ANTSREG_FALLBACK", "1")]);
         assert_eq!(
             (passed.code, passed.stdout),
@@ -237,4 +255,28 @@ fn each_call_that_cannot_be_honoured_is_refused_by_name_or_passed_on_as_it_is() 
         );
         assert_eq!(place.names(), before, "{line}");
     }
+}
+
+#[test]
+fn an_empty_prefix_is_refused() {
+    let place = Workplace::with_pair();
+    let words = "as antsRegistration -d 3 -t Rigid[0.1] -m MI[f.nii.gz,m.nii.gz,1,32] -c 1 -f 4 -s 1vox -o";
+    let before = place.names();
+    let output = place.command(words.split(' ').chain([""])).output().expect("the program starts");
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert_eq!(place.names(), before);
+}
+
+#[test]
+fn an_operation_that_is_not_served_runs_the_next_program() {
+    let place = linked();
+    executable(&place, "real/ImageMath", REAL);
+    let line = "ImageMath 3 a.nii.gz NoSuchOperation f.nii.gz";
+    let passed = call(&place, line, &[]);
+    assert_eq!(passed.stdout, "the real one: 3 a.nii.gz NoSuchOperation f.nii.gz\n", "{}", passed.stderr);
+    assert_eq!(call(&place, line, &[("ANTSREG_FALLBACK", "0")]).code, Some(2));
+    std::fs::remove_file(place.path("real/ImageMath")).expect("a file");
+    let alone = call(&place, line, &[]);
+    assert_eq!(alone.code, Some(2));
+    assert!(alone.stderr.contains("no other ImageMath is on PATH"), "{}", alone.stderr);
 }

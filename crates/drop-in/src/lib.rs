@@ -41,6 +41,8 @@ pub struct Args {
 /// A call of a command of ANTs or FSL: its name and its arguments.
 pub struct Invocation {
     command: &'static Command,
+    /// The name by which the command was called.
+    name: String,
     arguments: Vec<OsString>,
 }
 
@@ -56,7 +58,7 @@ impl Args {
             Refusal::new(format!("as {name}"), "this program supports no command of this name")
                 .instead(format!("use {served}"))
         })?;
-        Ok(Invocation { command, arguments: self.words[1..].to_vec() })
+        Ok(Invocation { command, name: name.into_owned(), arguments: self.words[1..].to_vec() })
     }
 }
 
@@ -64,8 +66,8 @@ impl Args {
 /// Returns `None` if this program supports no command of that name.
 pub fn invoked(words: &[OsString]) -> Option<Invocation> {
     let (own, arguments) = words.split_first()?;
-    let command = command(Path::new(own).file_name()?.to_str()?)?;
-    Some(Invocation { command, arguments: arguments.to_vec() })
+    let name = Path::new(own).file_name()?.to_str()?;
+    Some(Invocation { command: command(name)?, name: name.to_owned(), arguments: arguments.to_vec() })
 }
 
 /// Whether these words are a valid command line of the command that the first word names. No image is read and nothing
@@ -89,7 +91,7 @@ impl Invocation {
     /// # Errors
     /// An argument that is wrong or not supported; an error of the command.
     pub fn run(&self) -> Result<(), CliError> {
-        let Invocation { command, arguments } = self;
+        let Invocation { command, name, arguments } = self;
         let settings = Settings::of(command.suite)?;
         let error = match self.serve(settings) {
             Ok(()) => return Ok(()),
@@ -97,9 +99,9 @@ impl Invocation {
         };
         let error = match (error, settings.fallback) {
             (error, _) if error.exit_code() != Refusal::EXIT_CODE => error,
-            (error, Some(true)) => fallback::exec(command.name, arguments, error),
-            (error, None) if command.extent.falls_back() => fallback::exec_if_present(command.name, arguments, error),
-            (CliError::Refused(refusal), _) => refusal.or_by_the_next(command.name).into(),
+            (error, Some(true)) => fallback::exec(name, arguments, error),
+            (error, None) if command.extent.falls_back() => fallback::exec_if_present(name, arguments, error),
+            (CliError::Refused(refusal), _) => refusal.or_by_the_next(name).into(),
             (error, _) => error,
         };
         Err(CliError::Foreign { command: command.name, source: Box::new(error) })

@@ -40,8 +40,10 @@ pub fn run(args: &Args) -> Result<(), CliError> {
     let own = own.canonicalize().map_err(wrap(own))?;
     outputs::make_folder(&args.folder)?;
     let folder = args.folder.canonicalize().map_err(wrap(&args.folder))?;
-    let wanted = |name: &&'static str| args.only.is_empty() || args.only.iter().any(|only| only == name);
-    let links: Vec<PathBuf> = served::names().filter(wanted).map(|name| folder.join(name)).collect();
+    let links: Vec<PathBuf> = match args.only.as_slice() {
+        [] => served::names().map(|name| folder.join(name)).collect(),
+        only => only.iter().map(|name| folder.join(name)).collect(),
+    };
     // All names are checked before the first link is made, so that all links are made or none.
     if let Some(taken) = links.iter().find(|link| is_taken(link, &own)) {
         let why = "this file exists and is no link to antsreg-gpu";

@@ -60,10 +60,9 @@ pub const COMMANDS: &[Command] = &[
         "-t BSplineSyN and other deformable transforms than SyN",
         "a linear stage after SyN",
         "-j, -k",
-        "--write-interval-volumes",
         "--minc",
         "metrics of point sets",
-        "-g in linear stages",
+        "-g with a weight for each parameter of a linear stage",
         "-z 0 with several SyN stages",
         "SyN stages of different images",
         "label interpolations",
@@ -101,7 +100,7 @@ pub const COMMANDS: &[Command] = &[
         "-oitk to other names than .txt and .tfm",
     ]),
     fsl("flirt", fsl::flirt::run).reading(fsl::flirt::read).but(&[
-        "-schedule but bbr.sch",
+        "-schedule but bbr.sch, sch2D_3dof.sch, sch3D_3dof.sch, xyztrans.sch, simple3D.sch",
         "-fieldmap, -fieldmapmask, -pedir, -echospacing",
         "-wmcoords, -wmnorms",
         "-cost labeldiff",
@@ -113,7 +112,7 @@ pub const COMMANDS: &[Command] = &[
         "-edge",
         "-2d",
     ]),
-    fsl("convert_xfm", fsl::convert_xfm::run).but(&["-fixscaleskew"]),
+    fsl("convert_xfm", fsl::convert_xfm::run),
 ];
 
 /// What the registration scripts do not serve.
@@ -173,9 +172,11 @@ pub fn operation(operations: &'static [Operation], name: &str) -> Result<&'stati
         .ok_or_else(|| Refusal::not_served(name, format!("antsreg-gpu serves {}", Extent::Only(operations))))
 }
 
-/// The command called `name`; `None` if this program supports no command of this name.
+/// The command called `name`; `None` if this program supports no command of this name. The Spinal Cord Toolbox calls its
+/// copies of ANTs' commands `isct_NAME`.
 pub fn command(name: &str) -> Option<&'static Command> {
-    COMMANDS.iter().find(|command| command.name == name)
+    let plain = name.strip_prefix("isct_").unwrap_or(name);
+    COMMANDS.iter().find(|command| command.name == plain && (plain == name || command.suite == Suite::Ants))
 }
 
 /// The names of all commands of ANTs and FSL that this program supports.
@@ -214,6 +215,13 @@ mod tests {
         for (place, command) in COMMANDS.iter().enumerate() {
             assert!(COMMANDS[..place].iter().all(|other| other.name != command.name), "{}", command.name);
         }
+    }
+
+    #[test]
+    fn commands_of_the_spinal_cord_toolbox_are_those_of_ants() {
+        let found = |name| command(name).map(|command| command.name);
+        assert_eq!(found("isct_antsRegistration"), Some("antsRegistration"));
+        assert_eq!((found("isct_flirt"), found("isct_")), (None, None));
     }
 
     #[test]

@@ -51,9 +51,13 @@ fn of_file(error: &FileError) -> About<'_> {
         SeveralVolumes { .. } | Volumes { .. } | Flat { .. } | OutOfPlane | NotWarp { .. } | TooLarge { .. } => {
             About::File(&error.path)
         }
-        NotFinite { .. } | NotFiniteNumber { .. } | NotLabels { .. } | Singular | LastRow(_) => {
-            About::File(&error.path)
-        }
+        ManyValues { .. }
+        | NotExact { .. }
+        | NotFinite { .. }
+        | NotFiniteNumber { .. }
+        | NotLabels { .. }
+        | Singular
+        | LastRow(_) => About::File(&error.path),
         _ => About::Other,
     }
 }

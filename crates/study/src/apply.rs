@@ -4,11 +4,16 @@
 use std::path::{Path, PathBuf};
 
 use antsreg_core::io;
-use antsreg_core::io::nifti::{GridRule, Planes, PlanesFile, PlanesReader, Stored};
+use antsreg_core::io::nifti::{Coded, GridRule, Planes, PlanesFile, PlanesReader, Stored, Values};
 use antsreg_core::{Grid, TransformChain, Volume, memory};
 use antsreg_kernels::apply::{self, SplineOrder, Window};
 
+use nalgebra::Matrix3;
+
 use crate::Error;
+
+/// The axes of ITK's world (LPS) in this program's world (RAS), as columns.
+const LPS: Matrix3<f64> = Matrix3::new(-1.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 1.0);
 
 /// Kind of an image: what its voxels hold, and along which axes its volumes lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +22,9 @@ pub enum Kind {
     Scalar,
     /// An image of vectors, with their components along the fifth axis.
     Vector,
+    /// An image of vectors along the axes of ITK's world (LPS), with their components along the fifth axis. They are not
+    /// turned from the axes of one grid to those of another.
+    PhysicalVector,
     /// An image of diffusion tensors, with six components along the fifth axis.
     Tensor,
     /// A series of scalar volumes along the fourth axis.
@@ -68,6 +76,11 @@ pub enum Reading {
 }
 
 impl Reading {
+    /// Whether the interpolation takes the value of a voxel and computes no new value.
+    pub fn keeps_values(self) -> bool {
+        matches!(self, Reading::Nearest | Reading::GenericLabel | Reading::MultiLabel(..))
+    }
+
     /// The same interpolation as an argument of the resampling functions, for an image on `grid`; standard deviations
     /// of Gaussians are converted to mm.
     pub fn on(self, grid: &Grid) -> apply::Interpolation {
@@ -119,7 +132,11 @@ impl Carrying {
             Kind::Scalar if (fourth, fifth) != (1, 1) => refuse("one volume"),
             Kind::Series | Kind::OneOfSeries(_) if fifth != 1 => refuse("a series of volumes"),
             Kind::OneOfSeries(index) if index >= fourth => refuse("a series that has the requested volume"),
-            Kind::Vector if fourth != 1 || fifth != if reader.grid().is_slice() { 2 } else { 3 } => refuse("vectors"),
+            Kind::Vector | Kind::PhysicalVector
+                if fourth != 1 || fifth != if reader.grid().is_slice() { 2 } else { 3 } =>
+            {
+                refuse("vectors")
+            }
             Kind::Tensor if (fourth, fifth) != (1, 6) => refuse("tensors with six components along the fifth axis"),
             Kind::Channels if fourth != 1 => refuse("channels along the fifth axis, each of one volume"),
             _ => Ok(Opened { carrying: self, reader }),
@@ -155,13 +172,16 @@ impl Opened<'_> {
         let (count, planes) = match kind {
             Kind::Scalar | Kind::OneOfSeries(_) => (1, Planes::One),
             Kind::Series => (fourth, Planes::Series(self.reader.timing())),
-            Kind::Vector | Kind::Channels => (fifth, Planes::Vectors),
+            Kind::Vector | Kind::PhysicalVector | Kind::Channels => (fifth, Planes::Vectors),
             Kind::Tensor => (fifth, Planes::Tensors),
             Kind::FiveDimensional => (fourth * fifth, Planes::Fifth),
         };
         self.check_memory(count)?;
         let how = self.carrying.reading.on(self.reader.grid());
-        let turns = apply::Turns::new(onto, chain, &self.reader.grid().direction);
+        let turns = match kind {
+            Kind::PhysicalVector => apply::Turns::between(onto, chain, &LPS, &LPS),
+            _ => apply::Turns::between(onto, chain, &self.reader.grid().direction, &onto.direction),
+        };
         let rounded = self.carrying.rounded;
         let carry = |image: &Volume, outside| {
             let mut carried = apply::resample(image, onto, chain, how, outside);
@@ -171,8 +191,20 @@ impl Opened<'_> {
             carried
         };
         let file = PlanesFile { grid: onto, count, planes, stored };
+        if let Kind::OneOfSeries(index) = kind {
+            for _ in 0..index {
+                self.reader.skip_volume()?;
+            }
+        }
         match kind {
-            Kind::Vector => {
+            Kind::Vector | Kind::PhysicalVector | Kind::Tensor => {}
+            _ if self.carrying.reading.keeps_values() && outside.fract() == 0.0 => {
+                return file.write_values(path, |_| self.next_carried(chain, outside as i128));
+            }
+            _ => return file.write(path, |_| Ok(carry(&self.reader.next_volume()?, outside))),
+        }
+        match kind {
+            Kind::Vector | Kind::PhysicalVector => {
                 let components = self.components(count)?;
                 let mut carried: Vec<Volume> = components.iter().map(|image| carry(image, outside)).collect();
                 // Vectors of slices have no third component; it is set to 0.
@@ -202,14 +234,22 @@ impl Opened<'_> {
                 }
                 file.write(path, |index| Ok(taken(&mut carried[index])))
             }
-            Kind::OneOfSeries(index) => {
-                for _ in 0..index {
-                    self.reader.skip_volume()?;
-                }
-                file.write(path, |_| Ok(carry(&self.reader.next_volume()?, outside)))
-            }
-            _ => file.write(path, |_| Ok(carry(&self.reader.next_volume()?, outside))),
+            _ => Ok(()),
         }
+    }
+
+    /// Resamples the next volume by an interpolation that keeps values. Whole numbers are moved as indices into the table
+    /// of all values, and stay exact.
+    fn next_carried(&mut self, chain: &TransformChain, outside: i128) -> Result<Values, Error> {
+        let how = self.carrying.reading.on(self.reader.grid());
+        let carry = |image: &Volume, outside| apply::resample(image, &self.carrying.onto, chain, how, outside);
+        Ok(match self.reader.next_values(outside)? {
+            Values::Real(image) => Values::Real(carry(&image, outside as f32)),
+            Values::Whole(coded) => {
+                let indices = carry(&coded.indices, coded.index(outside));
+                Values::Whole(Coded { indices, table: coded.table })
+            }
+        })
     }
 
     /// Reads all components of vectors or tensors, which are reoriented together.
@@ -222,12 +262,14 @@ impl Opened<'_> {
     fn check_memory(&self, count: usize) -> Result<(), Error> {
         let bytes = |grid: &Grid| (grid.len() * size_of::<f32>()) as u64;
         let at_once = match self.carrying.kind {
-            Kind::Vector | Kind::Tensor => count as u64,
+            Kind::Vector | Kind::PhysicalVector | Kind::Tensor => count as u64,
             _ => 1,
         };
         // The coefficients of a cubic spline (order 3) are stored in single precision, those of other orders in double
         // precision. So each voxel's coefficient takes up to twice the memory of a voxel value.
         let made = if matches!(self.carrying.reading, Reading::Spline(_)) { 2 } else { 0 };
+        // Values that are kept exactly take 8 bytes a voxel, and as much again while their type is changed.
+        let made = if self.carrying.reading.keeps_values() { 4 } else { made };
         let needed = (at_once + made) * bytes(self.reader.grid()) + (at_once + 1) * bytes(&self.carrying.onto);
         memory::check(needed)
             .map_err(|shortage| io::Error { path: self.carrying.input.clone(), kind: shortage.into() }.into())

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use antsreg_core::io::nifti::{GridRule, HeaderWarning};
+use antsreg_core::io::nifti::{GridRule, HeaderWarning, PlanesReader};
 use antsreg_core::io::{self, ErrorKind, label_list, nifti};
 use antsreg_core::{Grid, LabelVolume, Volume};
 use antsreg_register::Device;
@@ -41,6 +41,16 @@ pub fn image_by(rule: GridRule, path: &Path) -> Result<Volume, Error> {
         return Err(Error::NotUtf8 { path: path.into() });
     }
     let volume = rule.read_volume(path)?;
+    check_contrast(&volume, path)?;
+    Ok(volume)
+}
+
+/// Reads an image as [`image`] does, or the first volume of a series.
+///
+/// # Errors
+/// The errors of [`image`].
+pub fn first_volume(path: &Path) -> Result<Volume, Error> {
+    let volume = PlanesReader::open(GridRule::default(), path)?.next_volume()?;
     check_contrast(&volume, path)?;
     Ok(volume)
 }

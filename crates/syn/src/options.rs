@@ -164,7 +164,7 @@ impl Options {
     /// Allowed variances of the Gaussians that smooth updates and fields, voxels².
     pub const VARIANCE: RangeInclusive<f64> = 0.0..=1e4;
     /// Allowed radii of the correlation window, voxels.
-    pub const RADIUS: RangeInclusive<usize> = 1..=16;
+    pub const RADIUS: RangeInclusive<usize> = 1..=32;
     /// Allowed weights of the edge images (gradient magnitudes of the images), relative to the images themselves, whose
     /// weight is 1.
     pub const EDGE_WEIGHT: RangeInclusive<f64> = 0.0..=1e3;

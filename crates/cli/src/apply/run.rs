@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use antsreg_console::{CliError, Console, UsageError, command_line::command_line};
 use antsreg_core::io::itk::{self, Dimensions};
-use antsreg_core::io::nifti::SeriesReader;
+use antsreg_core::io::nifti::{GridRule, PlanesReader, SeriesReader, Stored};
 use antsreg_core::io::points::PointTable;
 use antsreg_core::io::{ErrorKind, nifti};
 use antsreg_core::{Grid, LabelVolume, TransformChain, Volume, memory};
@@ -14,6 +14,7 @@ use nalgebra::{Point3, Vector3};
 use super::args::{Args, Coordinates, Interpolation};
 use super::series::{AHEAD, Series};
 use antsreg_core::io::outputs::{self, Outputs};
+use antsreg_study::apply::{Carrying, Kind, Reading};
 use antsreg_study::{self as study, inputs, transforms, words};
 
 /// Smallest number of voxels that the output grid must keep along every axis with `--shrink`. An image with fewer
@@ -173,6 +174,15 @@ fn volume(
         let labels = apply::resample_labels(&labels, &onto, chain, args.interpolation.of_labels());
         return outputs.write(output, |path| Ok(nifti::write_labels(path, &labels)?));
     }
+    if let Some(stored) = wide_type(args, input)? {
+        let reading = match args.interpolation {
+            Interpolation::Nearest => Reading::Nearest,
+            _ => Reading::GenericLabel,
+        };
+        let (rule, kind, outside) = (GridRule::default(), Kind::Scalar, args.outside);
+        let carrying = Carrying { input: input.into(), kind, rule, onto, reading, outside, stored, rounded: false };
+        return outputs.write(output, |path| carrying.open()?.write(chain, path).map_err(CliError::from));
+    }
     let image = carry(&inputs::any_image(input)?);
     outputs.write(output, |path| match args.integer {
         true => Ok(nifti::write_labels(path, &rounded(image, input)?)?),
@@ -194,15 +204,26 @@ fn input_grid(args: &Args, input: &Path) -> Result<(bool, Grid), CliError> {
 /// Reads the input as a label map if its labels are to be resampled: with `generic-label`, and with `nearest` if the
 /// file holds whole numbers. `None` if the input is an image.
 fn read_labels(args: &Args, input: &Path) -> Result<Option<LabelVolume>, CliError> {
-    match args.interpolation {
-        Interpolation::GenericLabel => Ok(Some(nifti::read_labels(input)?)),
-        Interpolation::Nearest if args.outside == 0.0 => match nifti::read_labels(input) {
-            Ok(labels) => Ok(Some(labels)),
-            Err(error) if matches!(error.kind, ErrorKind::NotLabels { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
-        },
-        _ => Ok(None),
+    let is_label = args.interpolation == Interpolation::GenericLabel;
+    if !is_label && (args.interpolation != Interpolation::Nearest || args.outside != 0.0) {
+        return Ok(None);
     }
+    match nifti::read_labels(input) {
+        Ok(labels) => Ok(Some(labels)),
+        Err(error) if !matches!(error.kind, ErrorKind::NotLabels { .. }) => Err(error.into()),
+        Err(error) if is_label && wide_type(args, input)?.is_none() => Err(error.into()),
+        Err(_) => Ok(None),
+    }
+}
+
+/// The type of the input's voxels if it is an integer type that single precision cannot represent, and the
+/// interpolation keeps values. Such labels are moved and stored in their own type.
+fn wide_type(args: &Args, input: &Path) -> Result<Option<Stored>, CliError> {
+    if args.integer || !matches!(args.interpolation, Interpolation::Nearest | Interpolation::GenericLabel) {
+        return Ok(None);
+    }
+    let whole = PlanesReader::open(GridRule::default(), input)?.whole();
+    Ok(whole.filter(|whole| !Stored::Float32.holds(*whole)))
 }
 
 /// Checks that memory is available: for one volume of the input with the coefficients of its interpolation, for `outputs` volumes

@@ -163,6 +163,20 @@ pub enum ErrorKind {
         /// Value of the first voxel that is not an integer label.
         value: f64,
     },
+    /// A volume of labels has more distinct values than can be told apart.
+    #[error("the file has more than {most} distinct values; expected labels")]
+    ManyValues {
+        /// Largest number of distinct values.
+        most: usize,
+    },
+    /// A value cannot be stored in the type of the output without a change.
+    #[error("the value {value} cannot be stored exactly as {stored}; choose another type for the output")]
+    NotExact {
+        /// The value.
+        value: i128,
+        /// Name of the storage type.
+        stored: &'static str,
+    },
     /// The NIfTI header does not describe a usable grid.
     #[error("{0}")]
     Grid(#[from] GridError),

@@ -59,6 +59,10 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     } else if inverse {
         matrix = fsl::inverse(&matrix).ok_or_else(|| singular(&input))?;
     }
+    if let Some(number) = matrix.iter().find(|number| !number.is_finite()) {
+        let why = format!("a number of the resulting matrix is {number}, expected finite numbers");
+        return Err(Refusal::new(input.display(), why).into());
+    }
     match output {
         Some(output) => Ok(fsl::write_numbers(&output, &matrix)?),
         None => print(&fsl::text(&matrix)),

@@ -18,6 +18,7 @@ pub struct Turns<'a> {
     onto: &'a Grid,
     chain: &'a TransformChain,
     from: Matrix3<f64>,
+    to: Matrix3<f64>,
     /// The inverse derivative of each transform of the chain, if all transforms are affine maps. Then the derivatives
     /// are equal at all voxels.
     everywhere: Option<Vec<Matrix3<f64>>>,
@@ -26,7 +27,13 @@ pub struct Turns<'a> {
 impl<'a> Turns<'a> {
     /// Prepares the local rotations of a chain, for a moving grid with the direction matrix `from`.
     pub fn new(onto: &'a Grid, chain: &'a TransformChain, from: &Matrix3<f64>) -> Turns<'a> {
-        let mut turns = Turns { onto, chain, from: *from, everywhere: None };
+        Turns::between(onto, chain, from, &onto.direction)
+    }
+
+    /// Prepares the local rotations of a chain, for components along the axes `from` before, and along the axes `to` after
+    /// the rotation. Both have the axes in RAS as columns.
+    pub fn between(onto: &'a Grid, chain: &'a TransformChain, from: &Matrix3<f64>, to: &Matrix3<f64>) -> Turns<'a> {
+        let mut turns = Turns { onto, chain, from: *from, to: *to, everywhere: None };
         turns.everywhere = chain.affine().map(|_| turns.inverses(0));
         turns
     }
@@ -35,7 +42,7 @@ impl<'a> Turns<'a> {
     /// of all inverse derivatives.
     pub fn vector(&self, voxel: usize, vector: Vector3<f64>) -> Vector3<f64> {
         let product = self.at(voxel).iter().fold(Matrix3::identity(), |product, inverse| inverse * product);
-        self.onto.direction.transpose() * rotation(&product) * self.from * vector
+        self.to.transpose() * rotation(&product) * self.from * vector
     }
 
     /// Reorients a tensor by preservation of principal direction (Alexander et al. 2001). The inverse derivative of
@@ -52,7 +59,7 @@ impl<'a> Turns<'a> {
             let second = inverse * second;
             (first, (second - first * first.dot(&second)).normalize())
         });
-        let axes = self.onto.direction.transpose() * Matrix3::from_columns(&[first, second, first.cross(&second)]);
+        let axes = self.to.transpose() * Matrix3::from_columns(&[first, second, first.cross(&second)]);
         axes * Matrix3::from_diagonal(&Vector3::from_fn(|n, _| eigenvalues[order[n]])) * axes.transpose()
     }
 

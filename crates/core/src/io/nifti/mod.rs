@@ -1,5 +1,6 @@
 //! Reading and writing of volumes and label maps in NIfTI files (`.nii`, `.nii.gz`; `.hdr` with `.img` for reading).
 
+mod coded;
 mod file;
 mod grid_rule;
 mod header;
@@ -13,6 +14,7 @@ mod warnings;
 mod write;
 mod write_volumes;
 
+pub use coded::{Coded, Values};
 pub use grid_rule::GridRule;
 pub use inspect::{Inspection, inspect};
 pub use planes::{Planes, PlanesFile, PlanesReader, write_series, write_series_by_volume};

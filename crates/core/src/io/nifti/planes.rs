@@ -7,13 +7,14 @@ use ::nifti::{NiftiHeader, NiftiType};
 
 use super::super::target::Target;
 use super::super::{Error, ErrorKind};
+use super::coded::{Coded, Keys, Values, keys_of_real};
 use super::file::NiftiFile;
 use super::grid_rule::GridRule;
 use super::header;
 use super::read::check_finite;
 use super::series::{Series, Timing};
 use super::voxels::Encoding;
-use super::write_volumes::{self, File, Stored};
+use super::write_volumes::{self, File, Piece, Stored};
 use crate::{Grid, Volume};
 
 /// NIfTI's intent code of symmetric matrices such as diffusion tensors.
@@ -80,6 +81,21 @@ impl PlanesReader {
         }
     }
 
+    /// The integer type of the file's voxels; `None` if they are real numbers or scaled.
+    pub fn whole(&self) -> Option<Stored> {
+        match (self.file.encoding.datatype, self.file.encoding.scaling) {
+            (NiftiType::Int8, None) => Some(Stored::Int8),
+            (NiftiType::Uint8, None) => Some(Stored::Uint8),
+            (NiftiType::Int16, None) => Some(Stored::Int16),
+            (NiftiType::Uint16, None) => Some(Stored::Uint16),
+            (NiftiType::Int32, None) => Some(Stored::Int32),
+            (NiftiType::Uint32, None) => Some(Stored::Uint32),
+            (NiftiType::Int64, None) => Some(Stored::Int64),
+            (NiftiType::Uint64, None) => Some(Stored::Uint64),
+            _ => None,
+        }
+    }
+
     /// Start, step and unit of the fourth axis, in most files time.
     pub fn timing(&self) -> Timing {
         Timing::of(&self.file.header)
@@ -108,6 +124,39 @@ impl PlanesReader {
         check_finite(&voxels, self.grid.shape).map_err(|kind| Error::new(&self.path, kind))?;
         self.left -= 1;
         Ok(Volume { grid: self.grid.clone(), voxels })
+    }
+}
+
+impl PlanesReader {
+    /// Reads the next volume exactly if its voxels are whole numbers. The table of its values also gets the value `also`.
+    ///
+    /// # Errors
+    /// Those of [`PlanesReader::next_volume`], or too many distinct values.
+    pub fn next_values(&mut self, also: i128) -> Result<Values, Error> {
+        let wrap = |path: &Path, kind| Error::new(path, kind);
+        if self.left == 0 {
+            return Err(wrap(&self.path, ErrorKind::Empty));
+        }
+        let each = self.grid.len() as u64;
+        let keys = if let Some(stored) = self.whole() {
+            let mut keys = self.file.room_for(each)?;
+            self.file.next_values(each, |encoding, bytes| Encoding::append_keys(encoding, bytes, &mut keys))?;
+            Keys { keys, signed: stored.is_signed() }
+        } else {
+            let mut values = self.file.room_for(each)?;
+            self.file.next_values(each, |encoding, bytes| Encoding::append_f64(encoding, bytes, &mut values))?;
+            match keys_of_real(&values) {
+                Some(keys) => keys,
+                None => {
+                    let voxels: Vec<f32> = values.into_iter().map(|value| value as f32).collect();
+                    check_finite(&voxels, self.grid.shape).map_err(|kind| wrap(&self.path, kind))?;
+                    self.left -= 1;
+                    return Ok(Values::Real(Volume { grid: self.grid.clone(), voxels }));
+                }
+            }
+        };
+        self.left -= 1;
+        keys.coded(self.grid.clone(), also).map(Values::Whole).map_err(|kind| wrap(&self.path, kind))
     }
 }
 
@@ -179,10 +228,38 @@ impl<'g> PlanesFile<'g> {
         })
     }
 
-    fn write_voxels<E: From<Error>>(
+    /// Writes the file as [`PlanesFile::write`] does. Whole numbers are stored exactly.
+    ///
+    /// # Errors
+    /// Those of [`PlanesFile::write`], or a whole number that the storage type cannot represent.
+    pub fn write_values<'a, E: From<Error>>(
+        &self,
+        to: impl Into<Target<'a>>,
+        mut values: impl FnMut(usize) -> Result<Values, E>,
+    ) -> Result<(), E> {
+        let (to, stored) = (to.into(), self.stored);
+        let path = to.path;
+        self.write_voxels(to, |index, voxels| {
+            match values(index)? {
+                Values::Real(volume) => voxels.extend(volume.voxels.iter().map(|value| stored.bits_of_real(*value))),
+                Values::Whole(Coded { indices, table }) => {
+                    let table: Vec<_> = table.iter().map(|value| stored.bits(*value).ok_or(*value)).collect();
+                    for index in &indices.voxels {
+                        let bits = table[*index as usize].map_err(|value| {
+                            Error::new(path, ErrorKind::NotExact { value, stored: stored.name() })
+                        })?;
+                        voxels.push(bits);
+                    }
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn write_voxels<T: Piece, E: From<Error>>(
         &self,
         to: Target,
-        next: impl FnMut(usize, &mut Vec<f32>) -> Result<(), E>,
+        next: impl FnMut(usize, &mut Vec<T>) -> Result<(), E>,
     ) -> Result<(), E> {
         let header = self.header().map_err(|kind| Error::new(to.path, kind))?;
         write_volumes::write(

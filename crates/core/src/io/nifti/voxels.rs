@@ -3,6 +3,7 @@
 use ::nifti::{Endianness, NiftiType};
 
 use super::super::ErrorKind;
+use super::coded::Keys;
 
 /// Type, byte order and scaling of the voxels stored in a file.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +65,28 @@ impl Encoding {
         }
         convert!(Uint8 u8, Int8 i8, Uint16 u16, Int16 i16, Uint32 u32, Int32 i32, Uint64 u64, Int64 i64,
             Float32 f32, Float64 f64);
+    }
+
+    /// Appends the values stored in `bytes`, which must be unscaled integers, as keys that compare as the values do: see
+    /// [`Keys`](super::coded::Keys).
+    pub fn append_keys(&self, bytes: &[u8], out: &mut Vec<u64>) {
+        macro_rules! convert {
+            ($($variant:ident $type:ty, $key:expr);*) => {
+                match self.datatype {
+                    $(NiftiType::$variant => {
+                        let (stored, _) = bytes.as_chunks::<{ size_of::<$type>() }>();
+                        match self.endianness {
+                            Endianness::Little => out.extend(stored.iter().map(|v| $key(<$type>::from_le_bytes(*v)))),
+                            Endianness::Big => out.extend(stored.iter().map(|v| $key(<$type>::from_be_bytes(*v)))),
+                        }
+                    })*
+                    _ => {}
+                }
+            };
+        }
+        convert!(Uint8 u8, u64::from; Uint16 u16, u64::from; Uint32 u32, u64::from; Uint64 u64, u64::from;
+            Int8 i8, |v| Keys::of_signed(i64::from(v)); Int16 i16, |v| Keys::of_signed(i64::from(v));
+            Int32 i32, |v| Keys::of_signed(i64::from(v)); Int64 i64, Keys::of_signed);
     }
 
     /// Converts the values stored in `bytes` to double precision and appends them to `out`. `bytes` holds complete

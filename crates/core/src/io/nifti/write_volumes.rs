@@ -18,8 +18,16 @@ pub enum Stored {
     Uint8,
     /// 16 bits, signed.
     Int16,
+    /// 16 bits, unsigned.
+    Uint16,
     /// 32 bits, signed.
     Int32,
+    /// 32 bits, unsigned.
+    Uint32,
+    /// 64 bits, signed.
+    Int64,
+    /// 64 bits, unsigned.
+    Uint64,
     /// Single precision.
     Float32,
     /// Double precision.
@@ -32,12 +40,87 @@ impl Stored {
         !matches!(self, Stored::Float32 | Stored::Float64)
     }
 
+    /// Whether this type stores every value of the integer type `whole` exactly.
+    pub fn holds(self, whole: Stored) -> bool {
+        match self {
+            Stored::Float32 => whole.size() <= 2,
+            Stored::Float64 => whole.size() <= 4,
+            other => other == whole,
+        }
+    }
+
+    /// Whether the values of an integer type have a sign.
+    pub(super) fn is_signed(self) -> bool {
+        !matches!(self, Stored::Uint8 | Stored::Uint16 | Stored::Uint32 | Stored::Uint64)
+    }
+
+    /// Size of a value, bytes.
+    fn size(self) -> usize {
+        match self {
+            Stored::Int8 | Stored::Uint8 => 1,
+            Stored::Int16 | Stored::Uint16 => 2,
+            Stored::Int32 | Stored::Uint32 | Stored::Float32 => 4,
+            Stored::Int64 | Stored::Uint64 | Stored::Float64 => 8,
+        }
+    }
+
+    /// Name of the type, for messages.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Stored::Int8 => "int8",
+            Stored::Uint8 => "uint8",
+            Stored::Int16 => "int16",
+            Stored::Uint16 => "uint16",
+            Stored::Int32 => "int32",
+            Stored::Uint32 => "uint32",
+            Stored::Int64 => "int64",
+            Stored::Uint64 => "uint64",
+            Stored::Float32 => "float32",
+            Stored::Float64 => "float64",
+        }
+    }
+
+    /// The bits of a whole number in this type, the lowest first; `None` if the type cannot represent the number.
+    pub(super) fn bits(self, value: i128) -> Option<Bits> {
+        let bits = match self {
+            Stored::Int8 => u64::from(i8::try_from(value).ok()?.cast_unsigned()),
+            Stored::Uint8 => u64::from(u8::try_from(value).ok()?),
+            Stored::Int16 => u64::from(i16::try_from(value).ok()?.cast_unsigned()),
+            Stored::Uint16 => u64::from(u16::try_from(value).ok()?),
+            Stored::Int32 => u64::from(i32::try_from(value).ok()?.cast_unsigned()),
+            Stored::Uint32 => u64::from(u32::try_from(value).ok()?),
+            Stored::Int64 => i64::try_from(value).ok()?.cast_unsigned(),
+            Stored::Uint64 => u64::try_from(value).ok()?,
+            Stored::Float32 => {
+                let real = value as f32;
+                u64::from((real as i128 == value).then_some(real)?.to_bits())
+            }
+            Stored::Float64 => {
+                let real = value as f64;
+                (real as i128 == value).then_some(real)?.to_bits()
+            }
+        };
+        Some(Bits(bits))
+    }
+
+    /// The bits of a real number in this type, cast as by [`Stored::append`].
+    pub(super) fn bits_of_real(self, value: f32) -> Bits {
+        let mut bytes = Vec::with_capacity(8);
+        self.append(&mut bytes, &[value]);
+        bytes.resize(8, 0);
+        Bits(bytes.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes)))
+    }
+
     pub(super) fn datatype(self) -> NiftiType {
         match self {
             Stored::Int8 => NiftiType::Int8,
             Stored::Uint8 => NiftiType::Uint8,
             Stored::Int16 => NiftiType::Int16,
+            Stored::Uint16 => NiftiType::Uint16,
             Stored::Int32 => NiftiType::Int32,
+            Stored::Uint32 => NiftiType::Uint32,
+            Stored::Int64 => NiftiType::Int64,
+            Stored::Uint64 => NiftiType::Uint64,
             Stored::Float32 => NiftiType::Float32,
             Stored::Float64 => NiftiType::Float64,
         }
@@ -50,9 +133,38 @@ impl Stored {
             Stored::Int8 => out.extend(values.iter().map(|value| *value as i32 as u8)),
             Stored::Uint8 => out.extend(values.iter().map(|value| *value as i32 as u8)),
             Stored::Int16 => out.extend(values.iter().flat_map(|value| (*value as i32 as i16).to_le_bytes())),
+            Stored::Uint16 => out.extend(values.iter().flat_map(|value| (*value as i32 as u16).to_le_bytes())),
             Stored::Int32 => out.extend(values.iter().flat_map(|value| (*value as i32).to_le_bytes())),
+            Stored::Uint32 => out.extend(values.iter().flat_map(|value| (*value as i64 as u32).to_le_bytes())),
+            Stored::Int64 => out.extend(values.iter().flat_map(|value| (*value as i64).to_le_bytes())),
+            Stored::Uint64 => out.extend(values.iter().flat_map(|value| (*value as i128 as u64).to_le_bytes())),
             Stored::Float32 => append(out, values.iter().copied()),
             Stored::Float64 => out.extend(values.iter().flat_map(|value| f64::from(*value).to_le_bytes())),
+        }
+    }
+}
+
+/// The bits of a stored value, the lowest first.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bits(u64);
+
+/// A voxel value that waits to be written.
+pub(super) trait Piece: Copy + Send + Sync {
+    /// Appends values in the storage type of the file.
+    fn append(stored: Stored, out: &mut Vec<u8>, values: &[Self]);
+}
+
+impl Piece for f32 {
+    fn append(stored: Stored, out: &mut Vec<u8>, values: &[f32]) {
+        stored.append(out, values);
+    }
+}
+
+impl Piece for Bits {
+    fn append(stored: Stored, out: &mut Vec<u8>, values: &[Bits]) {
+        let size = stored.size();
+        for Bits(bits) in values {
+            out.extend_from_slice(&bits.to_le_bytes()[..size]);
         }
     }
 }
@@ -70,10 +182,10 @@ pub(super) struct File {
 
 /// Writes a file of several volumes. `next(index, voxels)` is called for one volume after the other, and appends the
 /// voxels of the volume.
-pub(super) fn write<E: From<Error>>(
+pub(super) fn write<T: Piece, E: From<Error>>(
     to: Target,
     file: &File,
-    mut next: impl FnMut(usize, &mut Vec<f32>) -> Result<(), E>,
+    mut next: impl FnMut(usize, &mut Vec<T>) -> Result<(), E>,
 ) -> Result<(), E> {
     let path = to.path;
     let wrap = |kind| Error::new(path, kind);
@@ -110,13 +222,13 @@ pub(super) fn write<E: From<Error>>(
 
 /// Divides the voxel values of a file into pieces of fixed size, which are compressed one by one. The pieces do not
 /// depend on how many volumes are added together, so the bytes of the compressed file do not either.
-struct Pieces<'w, 'f, 'a> {
+struct Pieces<'w, 'f, 'a, T> {
     out: Out<'w, 'f, 'a>,
     /// Bytes of the NIfTI header. They are written together with the first voxel values; afterwards the buffer is
     /// empty.
     head: Vec<u8>,
     /// Voxel values of the added volumes that are not yet written to the file.
-    waiting: Vec<f32>,
+    waiting: Vec<T>,
     stored: Stored,
 }
 
@@ -125,7 +237,7 @@ enum Out<'w, 'f, 'a> {
     Gzip(gzip::Writer<'w, Heard<'f, 'a>>),
 }
 
-impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
+impl<'w, 'f, 'a, T: Piece> Pieces<'w, 'f, 'a, T> {
     /// Starts to write a NIfTI file that will hold `count` voxel values.
     fn start(
         file: &'w mut Heard<'f, 'a>,
@@ -133,7 +245,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         head: Vec<u8>,
         values: usize,
         stored: Stored,
-    ) -> std::io::Result<Pieces<'w, 'f, 'a>> {
+    ) -> std::io::Result<Pieces<'w, 'f, 'a, T>> {
         let out = match gzipped {
             true => Out::Gzip(gzip::Writer::start(file, values.div_ceil(PIECE), gzip::Content::Values)?),
             false => Out::Plain(file),
@@ -170,7 +282,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
         match &mut self.out {
             Out::Plain(file) => {
                 for piece in values.chunks(PIECE) {
-                    stored.append(&mut head, piece);
+                    T::append(stored, &mut head, piece);
                     head = file.pass(head)?;
                     head.clear();
                 }
@@ -181,7 +293,7 @@ impl<'w, 'f, 'a> Pieces<'w, 'f, 'a> {
                 writer.write_batch(values.len().div_ceil(PIECE), |index, out| {
                     out.extend_from_slice(if index == 0 { &head } else { &[] });
                     let start = (index - first) * PIECE;
-                    stored.append(out, &values[start..values.len().min(start + PIECE)]);
+                    T::append(stored, out, &values[start..values.len().min(start + PIECE)]);
                 })
             }
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use antsreg_console::{CliError, Refusal};
 use antsreg_core::io::itk;
-use antsreg_core::io::nifti::GridRule;
+use antsreg_core::io::nifti::{GridRule, PlanesReader, Stored};
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_core::{Grid, TransformChain};
 use antsreg_kernels::apply;
@@ -25,7 +25,7 @@ const USAGE: &str = "\
 antsApplyTransforms -d 2|3 -i INPUT -r REFERENCE -o OUTPUT -t TRANSFORM … [-n INTERPOLATION] [-e TYPE] [-u DATA_TYPE]
 
 Served by antsreg-gpu, with the options of ANTs' own. -o also takes [FIELD,1], DisplacementField[FIELD], Linear[AFFINE,0|1]
-and CompositeTransform[FILE.h5]; -e takes 0 to 5; -u takes char, uchar, short, int, float and double.
+and CompositeTransform[FILE.h5]; -e takes 0 to 6; -u takes char, uchar, short, int, float and double.
 ";
 
 /// Parses the arguments of `antsApplyTransforms` without running the command.
@@ -74,7 +74,7 @@ fn image(request: &Request, chain: &TransformChain, path: &Path, outputs: &mut O
         onto: reference(request)?,
         reading: request.reading,
         outside: request.outside,
-        stored: request.stored,
+        stored: stored(request, input)?,
         rounded: false,
     };
     let opened = carrying.open()?;
@@ -83,6 +83,19 @@ fn image(request: &Request, chain: &TransformChain, path: &Path, outputs: &mut O
         return Err(Refusal::new(input.display(), why).into());
     }
     outputs.write(path, |path| opened.write(chain, path).map_err(CliError::from))
+}
+
+/// The storage type of the output: the type that the command line names, or that of ANTs. If ANTs' type cannot store
+/// all labels of the input's integer type exactly, the type of the input.
+fn stored(request: &Request, input: &Path) -> Result<Stored, CliError> {
+    match request.stored {
+        Some(stored) => Ok(stored),
+        None if request.reading.keeps_values() => {
+            let whole = PlanesReader::open(GridRule::Itk, input)?.whole();
+            Ok(whole.filter(|whole| !request.float_type.holds(*whole)).unwrap_or(request.float_type))
+        }
+        None => Ok(request.float_type),
+    }
 }
 
 /// Writes the chain of transforms as one displacement field on the grid of the reference image.

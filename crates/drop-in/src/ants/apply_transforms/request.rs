@@ -48,8 +48,8 @@ pub struct Request {
     pub reading: Reading,
     /// Value of output voxels that lie outside the input image.
     pub outside: f32,
-    /// Storage type of the voxels of output images.
-    pub stored: Stored,
+    /// Storage type of the voxels of output images, if the command line names one.
+    pub stored: Option<Stored>,
     /// Storage type of the vectors of output fields.
     pub float_type: Stored,
 }
@@ -157,7 +157,7 @@ impl Request {
             transforms: transforms.map(transform).collect::<Result<_, _>>()?,
             reading: last("interpolation").map_or(Ok(Reading::Linear), interpolation::reading)?,
             outside,
-            stored: last("output-data-type").map_or(float_type, |value| stored(&value.text, float_type)),
+            stored: last("output-data-type").and_then(|value| stored(&value.text)),
             float_type,
         })
     }
@@ -171,16 +171,16 @@ fn transform(value: &Value) -> Result<TransformFile, Refusal> {
     value.text.parse().map_err(|error| Refusal::new(format!("--transform {}", value.text), error))
 }
 
-/// Returns the storage type of voxels that ANTs calls `name`. As in ANTs, an unknown name means the type `default`.
-fn stored(name: &str, default: Stored) -> Stored {
+/// Returns the storage type of voxels that ANTs calls `name`. As in ANTs, an unknown name means no type.
+fn stored(name: &str) -> Option<Stored> {
     match name.to_lowercase().as_str() {
-        "char" => Stored::Int8,
-        "uchar" => Stored::Uint8,
-        "short" => Stored::Int16,
-        "int" => Stored::Int32,
-        "float" => Stored::Float32,
-        "double" => Stored::Float64,
-        _ => default,
+        "char" => Some(Stored::Int8),
+        "uchar" => Some(Stored::Uint8),
+        "short" => Some(Stored::Int16),
+        "int" => Some(Stored::Int32),
+        "float" => Some(Stored::Float32),
+        "double" => Some(Stored::Float64),
+        _ => None,
     }
 }
 
@@ -199,8 +199,9 @@ fn kind(value: Option<&Value>, index: Option<&Value>, slices: bool) -> Result<Ki
         "3" | "time-series" => Kind::Series,
         "4" | "multichannel" => Kind::Channels,
         "5" | "five-dimensional" => Kind::FiveDimensional,
+        "6" | "physical-vector" => Kind::PhysicalVector,
         _ => {
-            let why = "expected 0 to 5, or scalar, vector, tensor, time-series, multichannel, five-dimensional";
+            let why = "expected 0 to 6, or scalar, vector, tensor, time-series, multichannel, five-dimensional, physical-vector";
             return Err(Refusal::new(format!("--input-image-type {name}"), why));
         }
     };
@@ -230,7 +231,7 @@ mod tests {
              --reference-image ref.nii.gz --transform warp.nii.gz --transform [ xfm0.mat, 1 ]",
         )
         .expect("it is served");
-        assert_eq!((request.outside, request.stored, request.kind), (-7.5, Stored::Float32, Kind::Scalar));
+        assert_eq!((request.outside, request.float_type, request.kind), (-7.5, Stored::Float32, Kind::Scalar));
         assert_eq!(request.output, Some(Output::Image("out.nii.gz".into())));
         let shown: Vec<String> = request.transforms.iter().map(ToString::to_string).collect();
         assert_eq!(shown, ["warp.nii.gz", "[xfm0.mat,1]"]);
@@ -254,10 +255,9 @@ mod tests {
     #[test]
     fn types_are_those_of_ants() {
         let stored = |line: &str| read(line).map(|request| request.stored);
-        assert_eq!(stored("-d 3"), Ok(Stored::Float64));
-        assert_eq!(stored("--float"), Ok(Stored::Float32));
-        assert_eq!(stored("-u short --float 1"), Ok(Stored::Int16));
-        assert_eq!(stored("-u long"), Ok(Stored::Float64));
+        assert_eq!(stored("-d 3"), Ok(None));
+        assert_eq!(stored("-u short --float 1"), Ok(Some(Stored::Int16)));
+        assert_eq!(stored("-u long"), Ok(None));
         assert_eq!(read("-e 3 --time-index 2").map(|request| request.kind), Ok(Kind::OneOfSeries(2)));
         for line in ["-e 9", "-d 4", "-d 2 -e 2", "--float true", "-f abc", "-e 3 --time-index -1"] {
             assert!(read(line).is_err(), "{line}");

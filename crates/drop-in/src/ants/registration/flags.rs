@@ -33,4 +33,4 @@ pub const FLAGS: &[Flag] = &[
 ];
 
 /// Flags of features that are not supported; they are refused unless their value switches the feature off.
-pub const REFUSED: &[&str] = &["save-state", "restore-state", "write-interval-volumes", "minc"];
+pub const REFUSED: &[&str] = &["save-state", "restore-state", "minc"];

@@ -46,7 +46,10 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let request = read::request(&given)?;
     let grid = GridRule::Itk.read_grid(&request.stages[0].metrics[0].images[0])?;
     let mut plan = plan::plan(&request, &grid)?;
-    let replaced = std::mem::take(&mut plan.replaced);
+    let mut replaced = std::mem::take(&mut plan.replaced);
+    if words::last(&given, "write-interval-volumes").is_some_and(|value| value.text != "0") {
+        replaced.push("--write-interval-volumes has no effect: no volumes of iterations are written".into());
+    }
     let device = register(call, &request, &plan)?;
     call.tell(&device, &replaced);
     Ok(())

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use antsreg_console::Refusal;
-use antsreg_kernels::apply::{self, Window};
+use antsreg_kernels::apply::{self, SplineOrder, Window};
 use antsreg_study::transforms::TransformFile;
 
 use super::flags::REFUSED;
@@ -118,11 +118,13 @@ fn output(given: &[Given]) -> Result<Output, Refusal> {
         Some(_) => value.parameter(0),
     };
     let prefix = prefix.ok_or_else(|| Refusal::new(format!("--output {}", value.text), "expected a prefix first"))?;
+    // Scripts give 0 or 1 in place of the name of the inverse-warped image. ANTs writes no image then.
+    let inverse_warped = image(2).filter(|path| !["0", "1"].iter().any(|flag| path.as_os_str() == *flag));
     let composite = switch(given, "write-composite-transform", false)?;
-    for image in [image(1), image(2)].into_iter().flatten() {
+    for image in [image(1), inverse_warped.clone()].into_iter().flatten() {
         super::super::check_image_name(&format!("--output {}", value.text), &image)?;
     }
-    Ok(Output { prefix: prefix.to_owned(), warped: image(1), inverse_warped: image(2), composite })
+    Ok(Output { prefix: prefix.to_owned(), warped: image(1), inverse_warped, composite })
 }
 
 fn winsorise(value: &Value) -> Result<Option<(f64, f64)>, Refusal> {
@@ -143,10 +145,12 @@ fn interpolation(value: &Value) -> Result<apply::Interpolation, Refusal> {
     match value.name.to_ascii_lowercase().as_str() {
         "linear" => Ok(apply::Interpolation::Linear),
         "nearestneighbor" => Ok(apply::Interpolation::Nearest),
-        "bspline" => match value.parameter(0) {
-            None | Some("3") => Ok(apply::Interpolation::BSpline),
-            Some(_) => Err(Refusal::new(option(), "only splines of order 3 are supported").instead("use BSpline[3]")),
+        "bspline" => match value.parameter(0).map(|order| order.parse().ok().and_then(SplineOrder::new)) {
+            None | Some(Some(SplineOrder::CUBIC)) => Ok(apply::Interpolation::BSpline),
+            Some(Some(order)) => Ok(apply::Interpolation::BSplineOfOrder(order)),
+            Some(None) => Err(Refusal::new(option(), "expected an order from 0 to 5")),
         },
+        "blackmanwindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Blackman)),
         "lanczoswindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Lanczos)),
         "hammingwindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Hamming)),
         "cosinewindowedsinc" => Ok(apply::Interpolation::WindowedSinc(Window::Cosine)),

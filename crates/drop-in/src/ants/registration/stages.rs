@@ -217,14 +217,15 @@ fn restriction(value: &Value, transform: &Value, slices: bool) -> Result<Option<
     }
     let option = format!("--restrict-deformation {}", value.text);
     let axes = if slices { 2 } else { 3 };
-    match transform.is("SyN") || transform.is("SymmetricNormalization") {
-        true if weights.len() == axes => Ok(Some(weights)),
-        true => Err(Refusal::new(option, format!("expected {axes} numbers"))),
-        false => Err(Refusal::new(
-            option,
-            format!("weights for {}, a linear transform, are not supported", transform.text),
-        )
-        .instead("give weights other than 1 only to SyN stages, and 1x1x1 to linear stages")),
+    match self::transform(transform)? {
+        TransformRequest::Syn { .. } if weights.len() == axes => Ok(Some(weights)),
+        TransformRequest::Syn { .. } => Err(Refusal::new(option, format!("expected {axes} numbers"))),
+        // ANTs takes weights of a linear transform only if there are as many as the transform has parameters.
+        TransformRequest::Linear(dof) if weights.len() != usize::from(dof.number(slices)) => Ok(None),
+        TransformRequest::Linear(_) => {
+            let why = format!("weights for the parameters of {} are not supported", transform.text);
+            Err(Refusal::new(option, why).instead("give weights other than 1 only to SyN stages"))
+        }
     }
 }
 

@@ -96,7 +96,7 @@ fn register(
     let done = engine::register(call, &mut call.console(request.verbose)?, || {
         let sides = [(&request.fixed, &request.weights[0]), (&request.moving, &request.weights[1])];
         let [fixed, moving] = sides.map(|(path, weight)| {
-            let image = inputs::image(path)?;
+            let image = inputs::first_volume(path)?;
             let weight = weight.as_deref().map(|weight| inputs::mask(weight, path, &image.grid)).transpose()?;
             Ok::<_, CliError>(match weight {
                 Some(weight) => Side::from(image).with_mask(weight),
@@ -128,8 +128,14 @@ fn register(
 /// moving image's file.
 fn carrying(request: &Request, onto: Grid) -> Result<Carrying, CliError> {
     let reader = PlanesReader::open(GridRule::Sform, &request.moving)?;
-    let stored = request.stored.unwrap_or(reader.stored());
-    let kind = if reader.counts()[0] > 1 { Kind::Series } else { Kind::Scalar };
+    let whole = reader.whole().filter(|_| request.reading.keeps_values());
+    let stored = request.stored.or(whole).unwrap_or(reader.stored());
+    // As in FLIRT, a matrix that is given moves all volumes of a series; a search moves the volume that it aligns.
+    let kind = match (reader.counts()[0], &request.task) {
+        (1, _) => Kind::Scalar,
+        (_, Asked::Register(_)) => Kind::OneOfSeries(0),
+        _ => Kind::Series,
+    };
     Ok(Carrying {
         input: request.moving.clone(),
         kind,

@@ -168,7 +168,7 @@ impl Reader {
             "-wmseg" => self.white_matter = Some(names::input(option, value(option, words)?)?),
             "-bbrtype" => self.boundary.kind = kind(value(option, words)?)?,
             "-bbrslope" => self.boundary.slope = slope(option, words)?,
-            "-schedule" => self.schedule = Some(names::existing(option, value(option, words)?)?),
+            "-schedule" => self.schedule = Some(value(option, words)?.into()),
             "-dof" => self.dof = Some(dof(value(option, words)?)?),
             "-searchrx" => self.ranges[0] = Some([number(option, words)?, number(option, words)?]),
             "-searchry" => self.ranges[1] = Some([number(option, words)?, number(option, words)?]),
@@ -216,9 +216,10 @@ impl Reader {
         }
     }
 
-    fn request(self) -> Result<Request, Refusal> {
+    fn request(mut self) -> Result<Request, Refusal> {
         let missing = |option: &str| Refusal::new(option, "this option is missing; expected an image");
         self.check_boundary()?;
+        self.read_schedule()?;
         let options = self.options();
         let boundary = matches!(&options, Options { boundary: Some(_), .. });
         let Reader { apply, isotropic, init, headers, .. } = self;
@@ -303,24 +304,39 @@ impl Reader {
         [self.cost, self.search_cost].contains(&Some(TypedCost::Boundary))
     }
 
-    /// Refuses boundary-based registration without a white-matter segmentation. Also refuses every schedule file except
-    /// FLIRT's schedule for boundary-based registration, `bbr.sch`.
+    /// Refuses boundary-based registration without a white-matter segmentation.
     fn check_boundary(&self) -> Result<(), Refusal> {
-        let boundary = self.has_boundary() && !self.apply && self.isotropic.is_none();
-        if boundary && self.white_matter.is_none() {
-            return Err(Refusal::new(
+        match self.has_boundary() && !self.apply && self.isotropic.is_none() && self.white_matter.is_none() {
+            false => Ok(()),
+            true => Err(Refusal::new(
                 "-wmseg",
                 "this option is missing; the cost bbr needs a white-matter segmentation of the -ref image",
-            ));
-        }
-        let named = |path: &PathBuf| path.file_name().is_some_and(|name| name == "bbr.sch");
-        match &self.schedule {
-            Some(path) if !(self.has_boundary() && named(path)) => Err(Refusal::not_served(
-                format!("-schedule {}", path.display()),
-                "leave -schedule out: this program's search has its own schedule; bbr.sch needs -cost bbr",
             )),
-            _ => Ok(()),
         }
+    }
+
+    /// Replaces a schedule that FSL ships by the options of this program's search that correspond to it. Such a schedule
+    /// is known by its name; the file need not exist.
+    fn read_schedule(&mut self) -> Result<(), Refusal> {
+        let Some(path) = &self.schedule else { return Ok(()) };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        match name.as_ref() {
+            "bbr.sch" if self.has_boundary() => return Ok(()),
+            "sch2D_3dof.sch" => self.planar = true,
+            "sch3D_3dof.sch" | "xyztrans.sch" => {
+                self.dof = Some(Dof::Translation3);
+                self.no_search = true;
+            }
+            "simple3D.sch" => self.no_search = true,
+            _ => {
+                return Err(Refusal::not_served(
+                    format!("-schedule {}", path.display()),
+                    "leave -schedule out: this program's search has its own schedule; bbr.sch needs -cost bbr",
+                ));
+            }
+        }
+        self.replaced.push(format!("the schedule {name} is replaced by this program's search"));
+        Ok(())
     }
 }
 

@@ -107,6 +107,8 @@ fn a_boundary_starts_from_a_matrix_or_follows_a_search() {
     assert_eq!(options("-searchcost bbr -cost corratio -wmseg DIR/f").cost, Cost::CorrelationRatio);
     let missing = read("-in DIR/m -ref DIR/f -cost bbr").expect_err("no white matter");
     assert_eq!(missing.option, "-wmseg");
+    assert_eq!(options("-schedule /fsl/etc/flirtsch/sch3D_3dof.sch").dof, Dof::Translation3);
+    assert!(read("-in DIR/m -ref DIR/f -2D -schedule sch2D_3dof.sch").is_ok_and(|request| request.planar));
     let alone = read("-in DIR/m -ref DIR/f -schedule DIR/bbr.sch").expect_err("no boundary");
     assert!(alone.option.starts_with("-schedule"), "{alone}");
 }
