@@ -5,6 +5,7 @@
 //! scaled millimetres of FSL exist in [`io`] only.
 
 pub mod affine;
+pub mod affine_mean;
 pub mod chain;
 pub mod compare;
 pub mod displacement;

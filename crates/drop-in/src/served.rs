@@ -55,7 +55,7 @@ pub struct Operation {
 /// All commands of ANTs and FSL that this program serves.
 pub const COMMANDS: &[Command] = &[
     ants("antsAffineInitializer", ants::affine_initializer::run).reading(ants::affine_initializer::read),
-    ants("antsAI", ants::ai::run).reading(ants::ai::read).but(&["-t AlignGeometricCenters", "-t AlignCentersOfMass"]),
+    ants("antsAI", ants::ai::run).reading(ants::ai::read),
     ants("antsRegistration", ants::registration::run).reading(ants::registration::read).but(&[
         "-t BSplineSyN and other deformable transforms than SyN",
         "a linear stage after SyN",
@@ -95,6 +95,27 @@ pub const COMMANDS: &[Command] = &[
     ants("LabelOverlapMeasures", ants::label_overlap::run),
     ants("PrintHeader", ants::print_header::run),
     ants("ImageMath", ants::image_math::run).only(ants::image_math::OPERATIONS),
+    ants("Atropos", ants::atropos::run).reading(ants::atropos::read).but(&[
+        "-i Random, PriorLabelImage, priors in one file",
+        "-k other likelihoods than Gaussian",
+        "-p Aristotle",
+        "-m with an image",
+        "-a with a smoothing weight",
+        "-s",
+        "-w",
+    ]),
+    ants("ThresholdImage", ants::threshold_image::run),
+    ants("MultiplyImages", ants::multiply_images::run),
+    ants("AverageImages", ants::average_images::run),
+    ants("SmoothImage", ants::smooth_image::run).but(&["dimension 4"]),
+    ants("ResampleImage", ants::resample_image::run).but(&["dimension 4", "types 3 and 5"]),
+    ants("ResampleImageBySpacing", ants::resample_image::run_by_spacing).but(&["dimension 4"]),
+    ants("CopyImageHeaderInformation", ants::headers::copy),
+    ants("SetDirectionByMatrix", ants::headers::set_direction),
+    ants("ExtractRegionFromImageByMask", ants::headers::extract_region).but(&["dimension 4"]),
+    ants("MeasureMinMaxMean", ants::measure::run),
+    ants("AverageAffineTransform", ants::average_affine::run),
+    ants("AverageAffineTransformNoRigid", ants::average_affine::run_no_rigid),
     ants("c3d_affine_tool", c3d_affine_tool::run).but(&[
         "other options than -ref, -src, -itk, -fsl2ras, -ras2fsl, -inv, -mult, -info, -o, -oitk",
         "-oitk to other names than .txt and .tfm",

@@ -2,9 +2,15 @@
 
 pub mod affine_initializer;
 pub mod ai;
+mod align;
 pub mod apply_transforms;
 pub mod apply_transforms_to_points;
+pub mod atropos;
+pub mod average_affine;
+pub mod average_images;
 pub mod bias_correction;
+mod files;
+pub mod headers;
 pub mod image_math;
 mod interpolation;
 pub mod jacobian_image;
@@ -12,10 +18,16 @@ pub mod joint_fusion;
 pub mod label_fusion_script;
 pub mod label_overlap;
 mod mask;
+pub mod measure;
+pub mod multiply_images;
+mod numbers;
 pub mod print_header;
 pub mod registration;
+pub mod resample_image;
 mod search;
+pub mod smooth_image;
 pub mod syn_script;
+pub mod threshold_image;
 mod version;
 mod words;
 

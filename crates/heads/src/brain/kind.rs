@@ -4,7 +4,7 @@ use antsreg_core::Volume;
 use antsreg_core::intensity::quantiles;
 use serde::{Deserialize, Serialize};
 
-use super::regions::{fill_holes, keep_largest};
+use antsreg_images::regions::{fill_holes, keep_largest};
 
 /// Content of an image: head, brain or unclear.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

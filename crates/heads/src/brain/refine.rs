@@ -8,7 +8,7 @@ use rayon::prelude::*;
 
 use super::Error;
 use super::ball::{dilated, eroded};
-use super::regions::{fill_holes, keep_largest};
+use antsreg_images::regions::{fill_holes, keep_largest};
 
 /// Largest distance by which the refinement may move the brain's edge, mm.
 const BAND_MM: f32 = 6.0;

@@ -24,6 +24,14 @@ pub fn read_affine(path: &Path) -> Result<AffineTransform, Error> {
     kinds::to_world(&read(path)?).map_err(|kind| Error::new(path, kind))
 }
 
+/// Reads an affine map as [`read_affine`] does, with its centre of rotation, RAS mm. Maps without a centre have the
+/// origin.
+pub fn read_centred_affine(path: &Path) -> Result<(AffineTransform, Point3<f64>), Error> {
+    let stored = read(path)?;
+    let affine = kinds::to_world(&stored).map_err(|kind| Error::new(path, kind))?;
+    Ok((affine, kinds::centre_of(&stored)))
+}
+
 /// Whether a file of an ITK transform contains a two-dimensional affine map.
 pub(super) fn is_of_slices(path: &Path) -> Result<bool, Error> {
     Ok(read(path)?.name.ends_with(kinds::OF_SLICES))

@@ -76,6 +76,15 @@ pub(super) fn to_world(stored: &Stored) -> Result<AffineTransform, ErrorKind> {
     Ok(world)
 }
 
+/// The centre of rotation of a transform, RAS mm; the origin if the transform has none.
+pub(super) fn centre_of(stored: &Stored) -> Point3<f64> {
+    match stored.fixed_parameters.as_slice() {
+        [x, y] => Point3::new(-x, -y, 0.0),
+        [x, y, z, ..] => Point3::new(-x, -y, *z),
+        _ => Point3::origin(),
+    }
+}
+
 /// Describes a map of RAS mm as ITK's affine transform about `centre` (RAS mm).
 pub(super) fn from_world(affine: &AffineTransform, centre: Point3<f64>) -> Stored {
     let AffineTransform { matrix, translation } = flip(affine);

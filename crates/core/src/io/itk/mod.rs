@@ -23,7 +23,7 @@ use super::nifti::{self, GridRule};
 use super::{Error, small};
 use crate::Transform;
 
-pub use affine::{read_affine, stays_in_plane, write_affine, write_affine_of_slices};
+pub use affine::{read_affine, read_centred_affine, stays_in_plane, write_affine, write_affine_of_slices};
 pub use affines::{read_affines, write_affines};
 pub use composite_write::{CompositePart, Dimensions, write_composite, write_composite_parts};
 pub use geometry::ItkGeometry;

@@ -126,6 +126,32 @@ pub fn fill_holes(shape: [usize; 3], set: &mut [bool]) {
     }
 }
 
+/// The connected regions of a set, in descending order of size. Equally large regions are in the order of their first
+/// voxels.
+pub struct BySize {
+    /// For each voxel of the set the number of its region, counted from 0.
+    pub of_voxels: Vec<Option<u32>>,
+    /// Number of voxels of each region.
+    pub sizes: Vec<usize>,
+}
+
+/// Finds the regions of the set that are connected through faces.
+pub fn by_size(shape: [usize; 3], set: &[bool]) -> BySize {
+    let mut regions = Regions::of(shape, set, true);
+    let firsts = regions.firsts();
+    let mut sizes = vec![0; firsts.len()];
+    regions.runs.iter().zip(&firsts).for_each(|(run, first)| sizes[*first] += run.len());
+    let mut order: Vec<usize> = (0..sizes.len()).filter(|first| sizes[*first] > 0).collect();
+    order.sort_by_key(|first| std::cmp::Reverse(sizes[*first]));
+    let mut numbers = vec![0; sizes.len()];
+    order.iter().enumerate().for_each(|(number, first)| numbers[*first] = number as u32);
+    let mut of_voxels = vec![None; set.len()];
+    for (run, first) in regions.runs.iter().zip(firsts) {
+        of_voxels[run.clone()].fill(Some(numbers[first]));
+    }
+    BySize { of_voxels, sizes: order.into_iter().map(|first| sizes[first]).collect() }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
