@@ -56,9 +56,10 @@ pub fn mean(maps: &[Weighted], centre: Point3<f64>, parts: Parts, slices: bool) 
     }
     let (rotation, translation) = match parts {
         Parts::NoRigid => (Matrix3::identity(), Vector3::zeros()),
-        Parts::All if slices => {
-            (UnitQuaternion::from_axis_angle(&Vector3::z_axis(), angle).to_rotation_matrix().into_inner(), translation)
-        }
+        Parts::All if slices => (
+            UnitQuaternion::from_axis_angle(&Vector3::z_axis(), angle).to_rotation_matrix().into_inner(),
+            translation,
+        ),
         Parts::All => (UnitQuaternion::from_quaternion(quaternion).to_rotation_matrix().into_inner(), translation),
     };
     let matrix = rotation * Matrix3::from_diagonal(&scales) * upper;
@@ -124,7 +125,8 @@ mod tests {
     #[test]
     fn parts_are_averaged_apart() {
         let turn = |angle: f64| Rotation3::from_axis_angle(&Vector3::z_axis(), angle).into_inner();
-        let maps = [weighted(turn(0.3) * 2.0, [2.0, 0.0, 0.0], 1.0), weighted(turn(-0.1) * 4.0, [0.0, 4.0, 0.0], 1.0)];
+        let maps =
+            [weighted(turn(0.3) * 2.0, [2.0, 0.0, 0.0], 1.0), weighted(turn(-0.1) * 4.0, [0.0, 4.0, 0.0], 1.0)];
         for slices in [false, true] {
             let found = mean(&maps, Point3::origin(), Parts::All, slices).unwrap();
             assert!((found.matrix - turn(0.1) * 3.0).amax() < 1e-2, "{}", found.matrix);

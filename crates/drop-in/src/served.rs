@@ -104,6 +104,7 @@ pub const COMMANDS: &[Command] = &[
         "-s",
         "-w",
     ]),
+    ants("DenoiseImage", ants::denoise_image::run).reading(ants::denoise_image::read).but(&["-d 4"]),
     ants("ThresholdImage", ants::threshold_image::run),
     ants("MultiplyImages", ants::multiply_images::run),
     ants("AverageImages", ants::average_images::run),

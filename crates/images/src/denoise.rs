@@ -45,8 +45,10 @@ pub fn denoise(image: &Volume, mask: Option<&[bool]>, options: &Options) -> Volu
     let (mut sums, mut counts, mut noise) = (vec![0.0f32; voxels], vec![0.0f32; voxels], vec![0.0f32; voxels]);
     // Estimates are made slab by slab, so that they need not all fit into memory, and added in the order of the voxels.
     for z in 0..nz {
-        let slab: Vec<Estimate> =
-            (z * nx * ny..(z + 1) * nx * ny).into_par_iter().map_init(Vec::new, |near, voxel| field.estimate(near, voxel)).collect();
+        let slab: Vec<Estimate> = (z * nx * ny..(z + 1) * nx * ny)
+            .into_par_iter()
+            .map_init(Vec::new, |near, voxel| field.estimate(near, voxel))
+            .collect();
         for (n, estimate) in slab.into_iter().enumerate() {
             let centre = z * nx * ny + n;
             for (offset, value) in field.patch.iter().zip(estimate.values) {
@@ -177,19 +179,26 @@ impl<'a> Field<'a> {
         if self.counts(centre) && self.mask.is_none_or(|mask| mask[centre]) {
             near.clear();
             let others = self.search.iter().filter(|offset| **offset != [0; 3]);
-            near.extend(others.filter_map(|offset| self.at(centre, offset)).filter(|other| {
-                self.counts(*other) && self.are_similar(centre, *other)
-            }));
+            near.extend(
+                others
+                    .filter_map(|offset| self.at(centre, offset))
+                    .filter(|other| self.counts(*other) && self.are_similar(centre, *other)),
+            );
             let mut least = f64::INFINITY;
             for other in near.iter() {
-                let squares = self.patch.iter().filter_map(|offset| self.at(*other, offset)).map(|voxel| self.detail(voxel).powi(2));
+                let squares = self
+                    .patch
+                    .iter()
+                    .filter_map(|offset| self.at(*other, offset))
+                    .map(|voxel| self.detail(voxel).powi(2));
                 let (sum, count) = squares.fold((0.0, 0.0), |(sum, count), square| (sum + square, count + 1.0));
                 least = least.min(sum / count);
             }
             noise = Some(if least.is_finite() { if least == 0.0 { 1.0 } else { least as f32 } } else { 0.0 });
             let scale = if least == 0.0 { 1.0 } else { least };
             for other in near.iter() {
-                let pairs = self.patch.iter().zip(&own).filter_map(|(offset, own)| Some((self.at(*other, offset)?, (*own)?)));
+                let pairs =
+                    self.patch.iter().zip(&own).filter_map(|(offset, own)| Some((self.at(*other, offset)?, (*own)?)));
                 let (sum, count) = pairs.fold((0.0, 0.0), |(sum, count), (other, own)| {
                     (sum + (self.detail(other) - self.detail(own)).powi(2), count + 1.0)
                 });
@@ -239,10 +248,26 @@ fn scaled_bessel(x: f64) -> [f64; 2] {
     }
     let t = 3.75 / x;
     let zero = [
-        0.39894228, 0.01328592, 0.00225319, -0.00157565, 0.00916281, -0.02057706, 0.02635537, -0.01647633, 0.00392377,
+        0.39894228,
+        0.01328592,
+        0.00225319,
+        -0.00157565,
+        0.00916281,
+        -0.02057706,
+        0.02635537,
+        -0.01647633,
+        0.00392377,
     ];
     let one = [
-        0.39894228, -0.03988024, -0.00362018, 0.00163801, -0.01031555, 0.02282967, -0.02895312, 0.01787654, -0.00420059,
+        0.39894228,
+        -0.03988024,
+        -0.00362018,
+        0.00163801,
+        -0.01031555,
+        0.02282967,
+        -0.02895312,
+        0.01787654,
+        -0.00420059,
     ];
     [polynomial(t, &zero) / x.sqrt(), polynomial(t, &one) / x.sqrt()]
 }
@@ -258,7 +283,8 @@ mod tests {
         let grid = Grid::axis_aligned([24, 24, 8], [1.0; 3]);
         let clean = |voxel: usize| if voxel % 24 < 12 { 100.0 } else { 200.0 };
         let noise = |voxel: usize| {
-            let uniform = |seed: usize| ((voxel * 7919 + seed * 104729) * 2654435761 % 4294967296) as f32 / 4294967296.0;
+            let uniform =
+                |seed: usize| ((voxel * 7919 + seed * 104729) * 2654435761 % 4294967296) as f32 / 4294967296.0;
             ((0..12).map(uniform).sum::<f32>() - 6.0) * 5.0
         };
         let voxels: Vec<f32> = (0..grid.len()).map(|voxel| clean(voxel) + noise(voxel)).collect();
@@ -271,7 +297,10 @@ mod tests {
             let options = Options { rician, patch_radius: [1; 3], search_radius: [2; 3] };
             let denoised = denoise(&image, None, &options);
             assert!(error(&denoised) < 0.6 * error(&image), "{} {}", error(&denoised), error(&image));
-            assert_eq!(denoise(&image, Some(&vec![false; image.voxels.len()]), &options).voxels.len(), image.voxels.len());
+            assert_eq!(
+                denoise(&image, Some(&vec![false; image.voxels.len()]), &options).voxels.len(),
+                image.voxels.len()
+            );
         }
     }
 

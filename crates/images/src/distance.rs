@@ -43,8 +43,7 @@ pub fn signed_distances(grid: &Grid, set: &[bool]) -> Vec<f32> {
     let is_surface = |voxel: usize| {
         let (x, y, z) = (voxel % nx, voxel / nx % ny, voxel / (nx * ny));
         let near = |at: usize, size: usize| at.saturating_sub(1)..(at + 2).min(size);
-        set[voxel]
-            && near(z, nz).any(|z| near(y, ny).any(|y| near(x, nx).any(|x| !set[(z * ny + y) * nx + x])))
+        set[voxel] && near(z, nz).any(|z| near(y, ny).any(|y| near(x, nx).any(|x| !set[(z * ny + y) * nx + x])))
     };
     let surface: Vec<bool> = (0..set.len()).into_par_iter().map(is_surface).collect();
     let squares = squared_distances(grid.shape, grid.spacing.into(), &surface);
@@ -80,7 +79,8 @@ impl Line {
             let mut begin = f64::NEG_INFINITY;
             while let Some(&(last, from)) = self.envelope.last() {
                 let (here, there) = (at(n), at(last));
-                let cut = ((self.values[n] + here * here) - (self.values[last] + there * there)) / (2.0 * (here - there));
+                let cut =
+                    ((self.values[n] + here * here) - (self.values[last] + there * there)) / (2.0 * (here - there));
                 if cut > from {
                     begin = cut;
                     break;

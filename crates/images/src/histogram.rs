@@ -15,8 +15,7 @@ impl Histogram {
     pub fn of(values: &[f32], bins: usize, limits: [f64; 2]) -> Histogram {
         // ITK computes the width of the bins in single precision.
         let width = f64::from(limits[1] as f32 - limits[0] as f32) / bins as f64;
-        let limits: Vec<f64> =
-            (0..bins).map(|bin| limits[0] + bin as f64 * width).chain([limits[1]]).collect();
+        let limits: Vec<f64> = (0..bins).map(|bin| limits[0] + bin as f64 * width).chain([limits[1]]).collect();
         let mut counts = vec![0.0; bins];
         for value in values.iter().map(|value| f64::from(*value)) {
             let above = limits.partition_point(|limit| *limit <= value);

@@ -32,7 +32,8 @@ pub fn statistics(labels: &Volume, intensities: Option<&[f32]>) -> Vec<LabelStat
     for (voxel, label) in labels.voxels.iter().enumerate() {
         let Ok(place) = known.binary_search_by(|known| known.total_cmp(label)) else { continue };
         let (sum, mass, count): &mut (Point3<f64>, f32, f32) = &mut all[place];
-        sum.coords += nalgebra::Vector3::new((voxel % nx) as f64, (voxel / nx % ny) as f64, (voxel / (nx * ny)) as f64);
+        sum.coords +=
+            nalgebra::Vector3::new((voxel % nx) as f64, (voxel / nx % ny) as f64, (voxel / (nx * ny)) as f64);
         *mass += intensities.map_or(0.0, |intensities| intensities[voxel]);
         *count += 1.0;
     }
@@ -88,8 +89,12 @@ mod tests {
         let grid = Grid::axis_aligned([4, 2, 1], [1.0, 2.0, 5.0]);
         let labels = Volume { grid, voxels: vec![3.0, 3.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0] };
         let found = statistics(&labels, Some(&[1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]));
-        let of = |label, centre: [f64; 3], mass, count| {
-            LabelStatistics { label, centre: centre.into(), mass, volume: 2.0 * count, count }
+        let of = |label, centre: [f64; 3], mass, count| LabelStatistics {
+            label,
+            centre: centre.into(),
+            mass,
+            volume: 2.0 * count,
+            count,
         };
         assert_eq!(found, [of(1.0, [3.0, 2.0, 0.0], 128.0, 1.0), of(3.0, [0.5, 0.0, 0.0], 3.0, 2.0)]);
     }

@@ -7,8 +7,8 @@
 
 pub mod arithmetic;
 pub mod atropos;
-pub mod distance;
 pub mod denoise;
+pub mod distance;
 mod error;
 pub mod filters;
 pub mod grids;

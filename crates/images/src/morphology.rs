@@ -61,7 +61,8 @@ pub fn binary(image: &mut Volume, operation: Operation, radius: usize, foregroun
         Operation::Close => {
             // A margin of background keeps the border of the image out of the result.
             let wide = padded(&Volume { grid: image.grid.clone(), voxels: from_set(&set) }, radius, 0.0);
-            let around = dilate(wide.grid.shape, &wide.voxels.iter().map(|value| *value > 0.5).collect::<Vec<_>>(), radius);
+            let around =
+                dilate(wide.grid.shape, &wide.voxels.iter().map(|value| *value > 0.5).collect::<Vec<_>>(), radius);
             let voxels = from_set(&erode(wide.grid.shape, &around, radius));
             let narrow = cropped(&Volume { grid: wide.grid, voxels }, radius);
             narrow.map(|volume| volume.voxels.iter().map(|value| *value > 0.5).collect()).unwrap_or(set.clone())

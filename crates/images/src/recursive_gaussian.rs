@@ -77,7 +77,8 @@ pub fn filter(image: &mut Volume, axis: usize, order: Order, sigma_mm: f64) -> R
             let rows: Vec<Vec<f32>> = (0..ny)
                 .into_par_iter()
                 .map_init(Line::default, |line, y| {
-                    let mut columns: Vec<f32> = (0..nz).flat_map(|z| &voxels[(z * ny + y) * nx..][..nx]).copied().collect();
+                    let mut columns: Vec<f32> =
+                        (0..nz).flat_map(|z| &voxels[(z * ny + y) * nx..][..nx]).copied().collect();
                     (0..nx).for_each(|x| along(line, &mut columns, x, nx));
                     columns
                 })
@@ -231,7 +232,10 @@ mod tests {
                 let expected = direct(&data, order, sigma);
                 let scale = expected.iter().fold(0.0, |most: f64, value| most.max(value.abs()));
                 for n in 0..80 {
-                    assert!((f64::from(image.voxels[4 * n + 1]) - expected[n]).abs() < tolerance * scale, "{order:?} {n}");
+                    assert!(
+                        (f64::from(image.voxels[4 * n + 1]) - expected[n]).abs() < tolerance * scale,
+                        "{order:?} {n}"
+                    );
                 }
             }
         }

@@ -41,7 +41,8 @@ pub fn otsu(voxels: &mut [f32], count: usize, mask: Option<&[bool]>) -> Result<(
             voxels.iter_mut().for_each(|value| *value = class(*value) as f32);
         }
         Some(mask) => {
-            let counted: Vec<f32> = voxels.iter().zip(mask).filter(|(_, inside)| **inside).map(|(value, _)| *value).collect();
+            let counted: Vec<f32> =
+                voxels.iter().zip(mask).filter(|(_, inside)| **inside).map(|(value, _)| *value).collect();
             let (least, most) = range(counted.iter().copied()).ok_or(Error::EmptyRegion)?;
             let histogram = Histogram::of(&counted, BINS[1], [least.into(), most.into()]);
             let thresholds = otsu_thresholds(&histogram, count);
@@ -131,7 +132,8 @@ pub fn k_means_from(mut values: Vec<f32>, classes: usize, first: Option<Vec<f64>
     }
     for _ in 0..ITERATIONS {
         // Values between two borders, the middles between adjacent means, belong to a class.
-        let borders = means.windows(2).map(|pair| values.partition_point(|value| 2.0 * f64::from(*value) <= pair[0] + pair[1]));
+        let borders =
+            means.windows(2).map(|pair| values.partition_point(|value| 2.0 * f64::from(*value) <= pair[0] + pair[1]));
         let borders: Vec<usize> = [0].into_iter().chain(borders).chain([values.len()]).collect();
         let moved: Vec<f64> = borders
             .windows(2)

@@ -69,7 +69,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let classes = request.options.classes;
     let posteriors: Vec<PathBuf> =
         request.posteriors.iter().flat_map(|name| (1..=classes as i32).map(|class| name.with(class))).collect();
-    let written: Vec<&Path> = [request.labels.as_path()].into_iter().chain(posteriors.iter().map(PathBuf::as_path)).collect();
+    let written: Vec<&Path> =
+        [request.labels.as_path()].into_iter().chain(posteriors.iter().map(PathBuf::as_path)).collect();
     written.iter().try_for_each(|path| super::files::check_output(path))?;
     // The outputs may replace the priors, since scripts of ANTs do that.
     outputs::check(&written, [] as [&Path; 0])?;
@@ -139,7 +140,8 @@ fn number(flag: &str, value: Option<&Value>, place: usize, default: f64) -> Resu
 }
 
 fn request(given: &[Given]) -> Result<Request, Refusal> {
-    let needed = |flag: &'static str| last(given, flag).ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing"));
+    let needed =
+        |flag: &'static str| last(given, flag).ok_or_else(|| Refusal::new(format!("--{flag}"), "is missing"));
     for flag in ["partial-volume-label-set", "winsorize-outliers"] {
         if last(given, flag).is_some() {
             return Err(Refusal::not_served(format!("--{flag}"), "leave this option out"));
@@ -174,7 +176,9 @@ fn request(given: &[Given]) -> Result<Request, Refusal> {
         }
         value => number("convergence", value, 0, 5.0)?,
     };
-    let radius = field.and_then(|value| value.parameter(1)).map_or(Ok([1.0; 3]), |text| numbers::of_axes(text, dimension.into()))?;
+    let radius = field
+        .and_then(|value| value.parameter(1))
+        .map_or(Ok([1.0; 3]), |text| numbers::of_axes(text, dimension.into()))?;
     if field.and_then(|value| value.parameter(0)).is_some_and(|text| Path::new(text).exists()) {
         return Err(Refusal::not_served("--mrf with an image of weights", "use a number"));
     }
@@ -189,7 +193,10 @@ fn request(given: &[Given]) -> Result<Request, Refusal> {
         Some("plato") => Formulation::Plato,
         Some("sigmoid") => Formulation::Sigmoid,
         Some(other) => {
-            return Err(Refusal::not_served(format!("--posterior-formulation {other}"), "use Socrates, Plato or Sigmoid"));
+            return Err(Refusal::not_served(
+                format!("--posterior-formulation {other}"),
+                "use Socrates, Plato or Sigmoid",
+            ));
         }
     };
     let of_posterior = |place: usize, default: f64| number("posterior-formulation", posterior, place, default);

@@ -54,7 +54,8 @@ fn average(call: &Call, parts: Parts) -> Result<(), CliError> {
     outputs::check([output], [] as [&Path; 0])?;
     let read = |given: &Given| {
         let (affine, centre) = itk::read_centred_affine(&given.path)?;
-        let singular = || Refusal::new(given.path.display(), "has no inverse; expected a transform that can be inverted");
+        let singular =
+            || Refusal::new(given.path.display(), "has no inverse; expected a transform that can be inverted");
         let affine = if given.inverted { affine.inverse().ok_or_else(singular)? } else { affine };
         Ok::<_, CliError>(Weighted { affine, centre, weight: given.weight })
     };

@@ -25,7 +25,8 @@ sharpening. Images are resampled on the grid of the largest. Images of vectors m
 /// # Errors
 /// An argument that is wrong or not supported; files that cannot be read or written.
 pub fn run(call: &Call) -> Result<(), CliError> {
-    let Some([dimensions, output, normalise, paths @ ..]) = positional(&call.arguments, 4..=usize::MAX, USAGE)? else {
+    let Some([dimensions, output, normalise, paths @ ..]) = positional(&call.arguments, 4..=usize::MAX, USAGE)?
+    else {
         return Ok(());
     };
     let dimensions = files::dimensions(dimensions)?;

@@ -34,7 +34,9 @@ impl Image {
             (_, 1) if dimensions < 4 => (1, Planes::One),
             (volumes, 1) => (volumes, Planes::Series(reader.timing())),
             _ => {
-                return Err(Refusal::not_served(path.display(), "use an image with at most four axes or of vectors").into());
+                return Err(
+                    Refusal::not_served(path.display(), "use an image with at most four axes or of vectors").into()
+                );
             }
         };
         let mut voxels = Vec::new();

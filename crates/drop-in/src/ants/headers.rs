@@ -114,9 +114,8 @@ pub fn extract_region(call: &Call) -> Result<(), CliError> {
     else {
         return Err(Refusal::new(mask.display(), format!("has no voxel with the label {label}")).into());
     };
-    let range = |axis: usize| {
-        first[axis].saturating_sub(margin)..(last[axis] + margin + 1).min(image.grid.shape[axis])
-    };
+    let range =
+        |axis: usize| first[axis].saturating_sub(margin)..(last[axis] + margin + 1).min(image.grid.shape[axis]);
     let ranges = [range(0), range(1), range(2)];
     let made = grids::region(&image.single("ExtractRegionFromImageByMask")?, ranges);
     Image::from(made).write(output, Stored::Float32)?;

@@ -38,7 +38,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     };
     let square = |vector: &[f32]| vector.iter().map(|part| f64::from(*part).powi(2)).sum::<f64>();
     let inside = |voxel: &usize| mask.as_ref().is_none_or(|mask| mask.voxels[*voxel].abs() >= 0.5);
-    let vectors = || (0..each).filter(inside).map(|voxel| (0..parts).map(|part| value(voxel, part)).collect::<Vec<f32>>());
+    let vectors =
+        || (0..each).filter(inside).map(|voxel| (0..parts).map(|part| value(voxel, part)).collect::<Vec<f32>>());
     let (mut sum, mut least, mut most, mut count) = (vec![0.0f32; parts], vec![9e9; parts], vec![0.0; parts], 0u64);
     for vector in vectors() {
         sum.iter_mut().zip(&vector).for_each(|(sum, part)| *sum += part);
@@ -50,7 +51,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         count += 1;
     }
     let mean: Vec<f32> = sum.iter().map(|sum| sum / count.max(1) as f32).collect();
-    let apart = |vector: Vec<f32>| vector.iter().zip(&mean).map(|(part, mean)| f64::from(part - mean).powi(2)).sum::<f64>();
+    let apart =
+        |vector: Vec<f32>| vector.iter().zip(&mean).map(|(part, mean)| f64::from(part - mean).powi(2)).sum::<f64>();
     let variance = vectors().map(apart).fold(0.0f32, |sum, square| sum + square as f32);
     let text = |vector: &[f32]| {
         format!("[{}]", vector.iter().map(|part| general((*part).into())).collect::<Vec<_>>().join(", "))

@@ -9,6 +9,7 @@ pub mod atropos;
 pub mod average_affine;
 pub mod average_images;
 pub mod bias_correction;
+pub mod denoise_image;
 mod files;
 pub mod headers;
 pub mod image_math;

@@ -18,10 +18,10 @@ mod warning;
 mod window;
 
 pub use align::device_bytes;
+pub(crate) use antsreg_images::regions::keep_largest;
 pub use contrast::Contrast;
 pub use error::Error;
 pub use extract::{Extraction, extract, value_without_skull, without_skull};
 pub use kind::{Kind, kind, mask_of_brain};
-pub(crate) use antsreg_images::regions::keep_largest;
 pub use template::Template;
 pub use warning::BrainWarning;

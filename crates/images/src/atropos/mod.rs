@@ -144,7 +144,8 @@ impl<'a> State<'a> {
         let labels: Vec<u8> = match &options.start {
             Start::KMeans(means) => {
                 let values = inside.iter().map(|voxel| first[*voxel]).collect();
-                let means = threshold::k_means_from(values, options.classes, means.clone()).ok_or(Error::EmptyRegion)?;
+                let means =
+                    threshold::k_means_from(values, options.classes, means.clone()).ok_or(Error::EmptyRegion)?;
                 let label = |voxel: usize| threshold::nearest(&means, f64::from(first[voxel])) as u8 + 1;
                 (0..mask.len()).map(|voxel| if mask[voxel] { label(voxel) } else { 0 }).collect()
             }
@@ -160,9 +161,12 @@ impl<'a> State<'a> {
             }
         };
         let shape = grid.shape;
-        let radius: [isize; 3] = std::array::from_fn(|axis| {
-            if axis < crate::dimensions(grid) { options.field_radius[axis] as isize } else { 0 }
-        });
+        let radius: [isize; 3] =
+            std::array::from_fn(
+                |axis| {
+                    if axis < crate::dimensions(grid) { options.field_radius[axis] as isize } else { 0 }
+                },
+            );
         let mut neighbours = Vec::new();
         for z in -radius[2]..=radius[2] {
             for y in -radius[1]..=radius[1] {
@@ -305,7 +309,8 @@ impl<'a> State<'a> {
             let field = self.field(*voxel);
             let prior = |class: usize| self.priors.as_ref().map_or(0.0, |priors| f64::from(priors[class][*voxel]));
             let sum: f64 = (0..classes).map(|class| self.shares[class] * prior(class)).sum();
-            let weighted = |class: usize| if sum > 0.0 { prior(class) * self.shares[class] / sum } else { prior(class) };
+            let weighted =
+                |class: usize| if sum > 0.0 { prior(class) * self.shares[class] / sum } else { prior(class) };
             let values: Vec<f32> = (0..classes)
                 .map(|class| self.posterior(class, *voxel, weighted(class), field[class], iteration) as f32)
                 .collect();
@@ -428,7 +433,8 @@ fn from_priors(maps: &mut [Vec<f32>], inside: &[usize], threshold: f32, random: 
 
 /// Whether two numbers are equal but for rounding: ITK's `FloatAlmostEqual`.
 fn almost_equal(a: f32, b: f32) -> bool {
-    (a - b).abs() <= 0.1 * f32::EPSILON || (a.is_sign_negative() == b.is_sign_negative() && a.to_bits().abs_diff(b.to_bits()) <= 4)
+    (a - b).abs() <= 0.1 * f32::EPSILON
+        || (a.is_sign_negative() == b.is_sign_negative() && a.to_bits().abs_diff(b.to_bits()) <= 4)
 }
 
 #[cfg(test)]
@@ -468,7 +474,8 @@ mod tests {
         let priors = Start::Priors { maps: vec![map(1), map(2), map(3)], weight: 0.25, threshold: 0.0 };
         for start in [Start::KMeans(None), Start::Otsu, priors] {
             let found = segment(&grid, &[&image], &mask, &options(start.clone()), |_, _| {}).unwrap();
-            let wrong = (0..864).filter(|voxel| found.labels[*voxel] != if mask[*voxel] { classes[*voxel] } else { 0 });
+            let wrong =
+                (0..864).filter(|voxel| found.labels[*voxel] != if mask[*voxel] { classes[*voxel] } else { 0 });
             assert_eq!(wrong.count(), 0, "{start:?}");
             let sums = (0..864).map(|voxel| found.posteriors.iter().map(|map| map[voxel]).sum::<f32>());
             assert!(sums.enumerate().all(|(voxel, sum)| (sum - f32::from(u8::from(mask[voxel]))).abs() < 1e-5));

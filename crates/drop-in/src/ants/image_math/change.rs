@@ -193,7 +193,9 @@ fn truncate(words: &Words) -> Result<Plan, Refusal> {
     };
     let bins = words.count(3, 64)?;
     if !(0.0..=1.0).contains(&low) || !(0.0..=1.0).contains(&high) || low >= high || bins == 0 {
-        let why = format!("expected two quantiles from 0 to 1 in ascending order and a number of bins, found {low} {high} {bins}");
+        let why = format!(
+            "expected two quantiles from 0 to 1 in ascending order and a number of bins, found {low} {high} {bins}"
+        );
         return Err(words.refusal(why));
     }
     let mut inputs = vec![words.path(0)?];

@@ -145,7 +145,8 @@ fn correlation(words: &Words) -> Result<Plan, Refusal> {
 fn match_histogram(words: &Words) -> Result<Plan, Refusal> {
     let (levels, points, above_mean) = (words.count(2, 255)?, words.count(3, 64)?, words.switch(4)?);
     if (levels, points, above_mean) != (256, 12, true) {
-        let instead = "use 256 levels, 12 points and the threshold at the mean: HistogramMatch SOURCE REFERENCE 256 12 1";
+        let instead =
+            "use 256 levels, 12 points and the threshold at the mean: HistogramMatch SOURCE REFERENCE 256 12 1";
         return Err(Refusal::not_served("ImageMath HistogramMatch with these numbers", instead));
     }
     let plan = Plan::on(vec![words.path(0)?, words.path(1)?], |images| {

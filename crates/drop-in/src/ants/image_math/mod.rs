@@ -47,7 +47,9 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         (false, _) => {}
     }
     let images = plan.inputs.iter().map(|path| Image::read(path, dimensions)).collect::<Result<Vec<_>, _>>()?;
-    if plan.same_shape && let Some((first, others)) = images.split_first() {
+    if plan.same_shape
+        && let Some((first, others)) = images.split_first()
+    {
         others.iter().zip(&plan.inputs[1..]).try_for_each(|(other, path)| first.check_shape(path, other))?;
     }
     let write = |image: &Image, stored| if written { image.write(output, stored) } else { Ok(()) };
