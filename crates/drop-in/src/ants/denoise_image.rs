@@ -58,8 +58,10 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     written.iter().try_for_each(|path| files::check_output(path))?;
     outputs::check(&written, [] as [&Path; 0])?;
     let image = Image::read(&request.image, request.dimension)?.single("DenoiseImage")?;
-    let mask = request.mask.as_ref().map(|path| Image::read(path, request.dimension)?.single("DenoiseImage"));
-    let mask = mask.transpose()?;
+    let mask = match &request.mask {
+        None => None,
+        Some(path) => Some(Image::read(path, request.dimension)?.single("DenoiseImage")?),
+    };
     let coarse = shrunk(&image, request.shrink);
     if let Some((mask, path)) = mask.as_ref().zip(request.mask.as_ref())
         && mask.grid.shape != coarse.grid.shape
