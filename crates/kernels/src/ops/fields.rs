@@ -9,11 +9,11 @@ use crate::{Error, InverseConsistency, InversionLimits};
 
 /// Operations on displacement fields. Conventions are those of [`Backend`](crate::Backend).
 pub trait Fields: Memory {
-    /// Computes the update of one image from the derivatives of a metric, as [`MetricOutput::Updates`] describes, and
-    /// smooths it as [`smooth_both_fields`](Fields::smooth_both_fields) does. The bits are those of one after the
-    /// other. `spacing` is in mm, `variance_voxels` in voxels², the update in voxels. The values of `derivative` are
-    /// lost. No memory is needed but the operands, except on the CPU for a copy of the field, where the variance is
-    /// below 0.5.
+    /// Computes the update of one image from the derivatives of a metric, as
+    /// [`MetricOutput::Updates`](crate::MetricOutput::Updates) describes, and smooths it as
+    /// [`smooth_both_fields`](Fields::smooth_both_fields) does. The bits are those of one after the other. `spacing` is in
+    /// mm, `variance_voxels` in voxels², the update in voxels. The values of `derivative` are lost. No memory is needed
+    /// but the operands, except on the CPU for a copy of the field, where the variance is below 0.5.
     fn smoothed_update(
         &self,
         image: &Self::Image,
