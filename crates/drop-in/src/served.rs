@@ -25,7 +25,7 @@ pub struct Command {
     pub read: Option<Reader>,
 }
 
-/// A function that runs a command or an operation.
+/// A function that runs a command.
 pub type Run = fn(&Call) -> Result<(), CliError>;
 
 /// A function that checks whether the arguments of a command are valid, without running the command.
@@ -48,8 +48,6 @@ pub struct Operation {
     pub name: &'static str,
     /// The arguments of the operation, in the notation of usage texts.
     pub usage: &'static str,
-    /// The function that runs the operation. It gets the whole call of the command.
-    pub run: Run,
 }
 
 /// All commands of ANTs and FSL that this program serves.

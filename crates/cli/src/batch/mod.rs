@@ -3,8 +3,7 @@
 mod args;
 
 use antsreg_console::{CliError, Console};
-use antsreg_study::Invocation;
-use antsreg_study::batch::{self, Alone, BatchObserver, OfAll, Order, Outcome};
+use antsreg_study::batch::{self, Alone, OfAll, Order};
 
 use crate::many;
 

@@ -3,8 +3,6 @@
 mod args;
 
 use antsreg_console::{CliError, Console};
-use antsreg_study::batch::{BatchObserver, Outcome};
-use antsreg_study::{Invocation, normalise};
 
 use crate::many;
 
@@ -16,4 +14,3 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let order = normalisation.order(&args.registration.device, args.workers, args.resume, &args.scans);
     many::run(&order, args.dry_run, console, |observer| normalisation.plan(&order, observer))
 }
-

@@ -8,7 +8,6 @@ use antsreg_study::bias::Corrected;
 use antsreg_study::pair::Plan;
 use antsreg_study::words::quoted;
 
-
 /// The command line of `register` that repeats a planned registration. Every option is written out, also those that
 /// have their default values.
 pub(super) fn command(plan: &Plan, threads: usize) -> String {

@@ -73,7 +73,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         [request.labels.as_path()].into_iter().chain(posteriors.iter().map(PathBuf::as_path)).collect();
     written.iter().try_for_each(|path| super::files::check_output(path))?;
     // The outputs may replace the priors, since scripts of ANTs do that.
-    outputs::check(&written, [] as [&Path; 0])?;
+    outputs::check_in_place(&written)?;
     let read = |path: &PathBuf| Image::read(path, request.dimension)?.single("Atropos").map_err(CliError::from);
     let images = request.images.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let grid = images[0].grid.clone();

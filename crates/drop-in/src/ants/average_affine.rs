@@ -51,7 +51,7 @@ fn average(call: &Call, parts: Parts) -> Result<(), CliError> {
     if !["mat", "txt", "tfm"].iter().any(|known| extension == *known) {
         return Err(Refusal::new(output.display(), "expected an output name that ends in .mat, .txt or .tfm").into());
     }
-    outputs::check([output], [] as [&Path; 0])?;
+    outputs::check_in_place([output])?;
     let read = |given: &Given| {
         let (affine, centre) = itk::read_centred_affine(&given.path)?;
         let singular =

@@ -56,7 +56,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let request = request(&given)?;
     let written: Vec<&Path> = [request.output.as_path()].into_iter().chain(request.noise.as_deref()).collect();
     written.iter().try_for_each(|path| files::check_output(path))?;
-    outputs::check(&written, [] as [&Path; 0])?;
+    outputs::check_in_place(&written)?;
     let image = Image::read(&request.image, request.dimension)?.single("DenoiseImage")?;
     let mask = match &request.mask {
         None => None,

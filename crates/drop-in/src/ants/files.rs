@@ -112,7 +112,7 @@ pub fn check_output(path: &Path) -> Result<(), CliError> {
         return Err(Refusal::not_served(path.display(), "use a name that ends in .nii.gz or .nii").into());
     }
     // The output may be one of the inputs: these are read before it is replaced.
-    Ok(outputs::check([path], [] as [&Path; 0])?)
+    Ok(outputs::check_in_place([path])?)
 }
 
 /// Reads the number of image dimensions given to a command: 2, 3 or 4.

@@ -43,7 +43,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let written = output.as_os_str().len() > 3;
     match (written, plan.writes_text) {
         (true, false) => files::check_output(output)?,
-        (true, true) => outputs::check([output], [] as [&Path; 0])?,
+        (true, true) => outputs::check_in_place([output])?,
         (false, _) => {}
     }
     let images = plan.inputs.iter().map(|path| Image::read(path, dimensions)).collect::<Result<Vec<_>, _>>()?;

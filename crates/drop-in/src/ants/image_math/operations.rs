@@ -53,5 +53,5 @@ pub const OPERATIONS: &[Operation] = &[
 ];
 
 const fn row(name: &'static str, usage: &'static str) -> Operation {
-    Operation { name, usage, run: super::run }
+    Operation { name, usage }
 }
