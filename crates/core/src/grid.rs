@@ -60,7 +60,7 @@ impl Grid {
         }
         let spacing = Vector3::from_fn(|axis, _| matrix.column(axis).norm());
         let axes = Matrix3::from_fn(|row, axis| matrix[(row, axis)] / spacing[axis]);
-        if spacing.min() < 1e-6 || axes.determinant().abs() < 1e-6 {
+        if spacing.min() < f64::MIN_POSITIVE || axes.determinant().abs() < 1e-6 {
             return Err(GridError::Singular(spacing.into()));
         }
         let cosines = [(0, 1), (0, 2), (1, 2)].map(|(a, b)| axes.column(a).dot(&axes.column(b)));
@@ -151,6 +151,11 @@ impl Grid {
         let score = |order: &[usize; 3]| (0..3).map(|axis| self.direction[(order[axis], axis)].abs()).sum::<f64>();
         let best = ORDERS.iter().max_by(|a, b| score(a).total_cmp(&score(b))).unwrap_or(&ORDERS[0]);
         std::array::from_fn(|axis| (best[axis], self.direction[(best[axis], axis)] < 0.0))
+    }
+
+    /// Length of the longest side of the field of view, mm.
+    pub fn longest_side_mm(&self) -> f64 {
+        (0..3).map(|axis| self.shape[axis] as f64 * self.spacing[axis]).fold(0.0, f64::max)
     }
 
     /// World position of the middle of the grid, mm.

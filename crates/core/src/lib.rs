@@ -21,6 +21,7 @@ pub mod overlap;
 pub mod report;
 pub mod same_grid;
 pub mod schedule;
+pub mod unit;
 pub mod volume;
 
 pub use affine::AffineTransform;
@@ -32,4 +33,5 @@ pub use grid::{Grid, GridError};
 pub use jacobian::JacobianSummary;
 pub use overlap::Overlap;
 pub use same_grid::GridMismatch;
+pub use unit::Unit;
 pub use volume::{LabelVolume, Volume};

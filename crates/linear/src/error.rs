@@ -32,19 +32,6 @@ pub enum Error {
     /// All voxels of the image have the same value.
     #[error("the {0} image is constant: there is nothing to align")]
     Constant(Side),
-    /// The image is far narrower than a head, so the search cannot determine the orientation.
-    #[error(
-        "the longest side of the {side} image is {found_mm:.1} mm, expected at least {least_mm:.0} mm, because the \
-         search begins with detail of 8 mm (are the voxel sizes of the image in mm?)"
-    )]
-    TooSmall {
-        /// The image that is too small: fixed or moving.
-        side: Side,
-        /// Length of the longest side of the image, mm.
-        found_mm: f64,
-        /// Smallest allowed length of an image's longest side, mm.
-        least_mm: f64,
-    },
     /// One image is two-dimensional, the other three-dimensional.
     #[error(
         "one image is a slice and the other a volume (fixed {fixed:?}, moving {moving:?} voxels); expected two slices \

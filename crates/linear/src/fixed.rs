@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use antsreg_core::report::Observer;
-use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_core::{AffineTransform, Grid, Unit, Volume};
 use antsreg_kernels::{Backend, Input};
 
 use crate::boundary::{Surface, refine};
@@ -24,9 +24,9 @@ pub struct Fixed<B: Backend> {
     surface: Option<Surface<B>>,
 }
 
-/// Values computed for resolution levels and kept for later registrations. Each value is stored with the voxel size of
-/// its level, mm.
-type Kept<T> = Mutex<Vec<(f64, T)>>;
+/// Values computed for resolution levels and kept for later registrations. Each value is stored with the unit of its
+/// lengths, and with the voxel size of its level in this unit.
+type Kept<T> = Mutex<Vec<((Unit, f64), T)>>;
 
 /// The fixed image resampled for one resolution level.
 pub(crate) struct FixedLevel<B: Backend> {
@@ -74,7 +74,8 @@ impl<B: Backend> Fixed<B> {
     /// White matter without a border; a device that fails.
     pub fn with_white_matter(self, backend: &B, white_matter: &Volume) -> Result<Self, Error> {
         let boundary = self.options.boundary.unwrap_or_default();
-        Ok(Fixed { surface: Some(Surface::new(backend, white_matter, boundary.distance_mm)?), ..self })
+        let unit = self.source.unit();
+        Ok(Fixed { surface: Some(Surface::new(backend, white_matter, boundary.distance_mm, unit)?), ..self })
     }
 
     /// The options of all registrations to this fixed image.
@@ -97,26 +98,28 @@ impl<B: Backend> Fixed<B> {
         observer: &mut dyn Observer,
     ) -> Result<Outcome, Error> {
         let images = Images::new(backend, self, &moving.into(), moving_weight)?;
-        let poses = images.poses()?;
-        let start = start.transform(|| Ok(poses))?;
-        let progress = &mut Progress::new(observer);
-        let Some(boundary) = &self.options.boundary else {
-            return search::run(&images, &start, &poses, &self.options, progress);
+        let (unit, poses) = (images.unit, images.poses()?);
+        let start = start.in_unit(unit).transform(|| Ok(poses))?;
+        let searched = |observer| {
+            search::run(&images, &start, &poses, &self.options, &mut Progress::new(observer, unit))
+                .map(|found| found.in_mm(unit))
         };
+        let Some(boundary) = &self.options.boundary else { return searched(observer) };
         let surface = match &self.surface {
             _ if images.are_slices() => return Err(Error::BoundaryOfSlices),
             Some(surface) => surface,
             None => return Err(Error::NoWhiteMatter),
         };
         let before = match boundary.from_start {
-            true => {
-                Outcome { transform: start, start, cost: 1.0, levels: Vec::new(), exchanged: false, boundary: None }
-            }
-            false => search::run(&images, &start, &poses, &self.options, progress)?,
+            true => Outcome::of_start(unit.transform_in_mm(&start)),
+            false => searched(observer)?,
         };
-        let axes = images.moving_axes(Order::Given);
-        let frame = Frame::new(&before.transform, axes, poses[1].centre, images.are_slices())?.of(self.options.dof);
-        refine(backend, surface, images.moving(), &frame, before, (&self.options, boundary), progress)
+        // The surface belongs to the fixed image alone, and so does its unit.
+        let moving = images.moving().in_other_unit(unit, surface.unit);
+        let centre = poses[1].centre * (unit.mm() / surface.unit.mm());
+        let frame = Frame::new(&surface.unit.transform(&before.transform), moving.grid.direction, centre, false)?;
+        let progress = &mut Progress::new(observer, surface.unit);
+        refine(backend, surface, &moving, &frame.of(self.options.dof), before, (&self.options, boundary), progress)
     }
 
     /// Returns the transform at which [`Fixed::register`] would begin, fixed → moving, RAS mm, without a search.
@@ -133,7 +136,9 @@ impl<B: Backend> Fixed<B> {
     ) -> Result<AffineTransform, Error> {
         let moving = moving.into();
         check_planes(&self.source.grid, moving.grid)?;
-        start.transform(|| Images::new(backend, self, &moving, moving_weight)?.poses())
+        let Start::CentreOfMass = start else { return start.transform(|| Err(Error::NoOverlap)) };
+        let images = Images::new(backend, self, &moving, moving_weight)?;
+        Ok(images.unit.transform_in_mm(&start.transform(|| images.poses())?))
     }
 
     /// Returns the costs of transforms (fixed → moving, RAS mm) as a search evaluates them on the resolution level with
@@ -152,26 +157,34 @@ impl<B: Backend> Fixed<B> {
     ) -> Result<Vec<f64>, Error> {
         let images = Images::new(backend, self, &moving.into(), moving_weight)?;
         let near = transforms.first().copied().unwrap_or_else(AffineTransform::identity);
-        images.level(Order::Given, mm, &near, &images.overlap(Order::Given, &[near]))?.costs_of(transforms)
+        let unit = images.unit;
+        let near = unit.transform(&near);
+        let overlap = images.overlap(Order::Given, &[near]);
+        let transforms: Vec<_> = transforms.iter().map(|transform| unit.transform(transform)).collect();
+        images.level(Order::Given, mm / unit.mm(), &near, &overlap)?.costs_of(&transforms)
     }
 
-    pub(crate) fn level(&self, backend: &B, mm: f64) -> Result<Arc<FixedLevel<B>>, Error> {
-        kept(&self.levels, mm, || Ok(Arc::new(self.source.fixed_level(backend, mm, &self.options)?)))
+    /// The fixed image of `images` on the level with voxels of `mm` in their unit.
+    pub(crate) fn level(&self, images: &Images<B>, mm: f64) -> Result<Arc<FixedLevel<B>>, Error> {
+        kept(&self.levels, (images.unit, mm), || {
+            Ok(Arc::new(images.fixed().fixed_level(images.backend(), mm, &self.options)?))
+        })
     }
 
-    pub(crate) fn pose(&self, backend: &B, mm: f64) -> Result<Pose, Error> {
-        kept(&self.poses, mm, || self.source.pose(backend, mm))
+    /// The pose of the fixed image of `images` at a resolution of `mm` in their unit.
+    pub(crate) fn pose(&self, images: &Images<B>, mm: f64) -> Result<Pose, Error> {
+        kept(&self.poses, (images.unit, mm), || images.fixed().pose(images.backend(), mm))
     }
 }
 
-/// Returns the stored value for the resolution level with voxels of `mm`. If no value is stored, `make` computes one,
-/// and this value is stored.
-fn kept<T: Clone>(list: &Kept<T>, mm: f64, make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+/// Returns the stored value for a resolution level. If no value is stored, `make` computes one, and this value is
+/// stored.
+fn kept<T: Clone>(list: &Kept<T>, level: (Unit, f64), make: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     let mut list = list.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((_, known)) = list.iter().find(|(known_mm, _)| *known_mm == mm) {
+    if let Some((_, known)) = list.iter().find(|(known, _)| *known == level) {
         return Ok(known.clone());
     }
     let made = make()?;
-    list.push((mm, made.clone()));
+    list.push((level, made.clone()));
     Ok(made)
 }

@@ -45,6 +45,11 @@ pub(crate) fn thinned(grid: &Grid, mm: f64) -> Grid {
     centred(grid, grid.spacing.map(|spacing| spacing * (0.5 * mm / spacing).floor().max(1.0)))
 }
 
+/// A coarse grid of samples over the field of view of `grid`, at least `step` and at least a voxel apart.
+pub(crate) fn sampled(grid: &Grid, step: f64) -> Grid {
+    centred(grid, grid.spacing.map(|spacing| spacing.max(step)))
+}
+
 /// A copy of `grid` with its axes in the order that brings them closest to the columns of `directions`.
 pub(crate) fn reordered(grid: &Grid, directions: &Matrix3<f64>) -> Grid {
     // The third axis of a slice, its normal, stays the third axis.
@@ -70,7 +75,7 @@ fn centred(grid: &Grid, mut spacing: Vector3<f64>) -> Grid {
     if grid.is_slice() {
         spacing.z = grid.spacing.z;
     }
-    if (spacing - grid.spacing).amax() < 1e-3 {
+    if (0..3).all(|axis| (spacing[axis] - grid.spacing[axis]).abs() < 1e-3 * grid.spacing[axis]) {
         return grid.clone();
     }
     let shape: [usize; 3] = std::array::from_fn(|axis| {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use antsreg_core::intensity::Quantiles;
-use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_core::{AffineTransform, Grid, Unit, Volume, unit};
 use antsreg_kernels::{Backend, Input};
 use nalgebra::{Matrix3, Point3};
 use rayon::prelude::*;
@@ -21,9 +21,8 @@ const FWHM: f64 = 2.354_820_045;
 /// Largest allowed angle between the planes of two slices, degrees.
 const MOST_TILT_DEGREES: f64 = 20.0;
 
-/// Smallest allowed length of an image's longest side, mm. In a shorter image, detail of 8 mm does not determine the
-/// orientation.
-const LEAST_WIDTH_MM: f64 = 40.0;
+/// Number of samples along the longest side of an image from which the extent of its object is measured.
+const EXTENT_SAMPLES: f64 = 32.0;
 
 /// Fields of view whose volumes differ by at most this share count as equal.
 const SAME_VOLUME: f64 = 1e-3;
@@ -31,11 +30,13 @@ const SAME_VOLUME: f64 = 1e-3;
 /// The fixed or the moving image on the device, with intensities clamped to the image's robust range.
 pub(crate) struct Source<B: Backend> {
     pub grid: Grid,
-    pub image: B::Image,
-    weight: Option<B::Image>,
+    pub image: Arc<B::Image>,
+    weight: Option<Arc<B::Image>>,
     /// The part of the grid that counts: all voxels or, if there is a weight, the box around its positive voxels.
     view: Grid,
     pub low_high: (f32, f32),
+    /// Extent of the object in the image, mm, as [`Unit::of_extent`] takes it.
+    extent_mm: f64,
 }
 
 /// Which image of a registration has the role of the fixed image.
@@ -47,10 +48,14 @@ pub(crate) enum Order {
     Exchanged,
 }
 
-/// The fixed and the moving image of a registration.
+/// The fixed and the moving image of a registration, with all lengths in the unit that suits both.
+///
+/// Within a search, "mm" stands for this unit: the lengths of the search are those of a human head, whose unit is 1 mm.
 pub(crate) struct Images<'a, B: Backend> {
     backend: &'a B,
     fixed: &'a Fixed<B>,
+    pub unit: Unit,
+    fixed_source: Source<B>,
     moving: Source<B>,
 }
 
@@ -62,18 +67,31 @@ impl<'a, B: Backend> Images<'a, B> {
         weight: Option<&Volume>,
     ) -> Result<Self, Error> {
         check_planes(&fixed.source.grid, moving.grid)?;
-        Ok(Images { backend, fixed, moving: Source::new(backend, Side::Moving, moving, weight, &fixed.options)? })
+        let moving = Source::new(backend, Side::Moving, moving, weight, &fixed.options)?;
+        let unit = Unit::of_extent(fixed.source.extent_mm.max(moving.extent_mm));
+        let (fixed_source, moving) = (fixed.source.in_unit(unit), moving.in_unit(unit));
+        Ok(Images { backend, fixed, unit, fixed_source, moving })
     }
 
     /// Size of the finest detail that both images have, mm: the smallest voxel size of the fixed or of the moving
     /// image, whichever is larger. No resolution level is finer.
     pub fn voxel_mm(&self) -> f64 {
-        smallest_mm(&self.fixed.source.grid).max(smallest_mm(&self.moving.grid))
+        smallest_mm(&self.fixed_source.grid).max(smallest_mm(&self.moving.grid))
     }
 
     /// Whether the images are slices; otherwise both are volumes.
     pub fn are_slices(&self) -> bool {
-        self.fixed.source.grid.is_slice()
+        self.fixed_source.grid.is_slice()
+    }
+
+    /// The fixed image.
+    pub fn fixed(&self) -> &Source<B> {
+        &self.fixed_source
+    }
+
+    /// What computes.
+    pub fn backend(&self) -> &B {
+        self.backend
     }
 
     /// The moving image.
@@ -84,8 +102,8 @@ impl<'a, B: Backend> Images<'a, B> {
     /// The images in an order: the one with the role of the fixed image first.
     fn ordered(&self, order: Order) -> [&Source<B>; 2] {
         match order {
-            Order::Given => [&self.fixed.source, &self.moving],
-            Order::Exchanged => [&self.moving, &self.fixed.source],
+            Order::Given => [&self.fixed_source, &self.moving],
+            Order::Exchanged => [&self.moving, &self.fixed_source],
         }
     }
 
@@ -104,7 +122,7 @@ impl<'a, B: Backend> Images<'a, B> {
     /// The poses (centre of mass and principal axes) of the fixed and the moving image on the coarsest level.
     pub fn poses(&self) -> Result<[Pose; 2], Error> {
         let mm = search::levels(self.voxel_mm(), self.fixed.options.finest_mm)[0];
-        Ok([self.fixed.pose(self.backend, mm)?, self.moving.pose(self.backend, mm)?])
+        Ok([self.fixed.pose(self, mm)?, self.moving.pose(self.backend, mm)?])
     }
 
     /// The overlap of both images, compared with the overlap under the starts of a search, fixed → moving, RAS mm, in
@@ -128,7 +146,7 @@ impl<'a, B: Backend> Images<'a, B> {
     ) -> Result<Level<'b, B>, Error> {
         let (backend, options, [source, moving]) = (self.backend, &self.fixed.options, self.ordered(order));
         let fixed = match order {
-            Order::Given => self.fixed.level(backend, mm)?,
+            Order::Given => self.fixed.level(self, mm)?,
             Order::Exchanged => Arc::new(source.fixed_level(backend, mm, options)?),
         };
         let moving_grid = reordered(&thinned(&moving.grid, mm), &(fixed_to_moving.matrix * fixed.grid.direction));
@@ -162,10 +180,6 @@ impl<B: Backend> Source<B> {
         options: &Options,
     ) -> Result<Self, Error> {
         let grid = input.grid;
-        let found_mm = (0..3).map(|axis| grid.shape[axis] as f64 * grid.spacing[axis]).fold(0.0, f64::max);
-        if found_mm < LEAST_WIDTH_MM {
-            return Err(Error::TooSmall { side, found_mm, least_mm: LEAST_WIDTH_MM });
-        }
         let mut image = input.load(backend)?;
         let Quantiles { finite, low_high } = robust_range(backend, &image, options.robust_shares)?;
         let count = grid.len() - finite;
@@ -177,11 +191,41 @@ impl<B: Backend> Source<B> {
         let (weight, view) = match weight {
             Some(weight) => {
                 check_weight(side, grid, weight, options)?;
-                (Some(upload_weight(backend, weight, options.cost)?), positive_part(weight))
+                (Some(Arc::new(upload_weight(backend, weight, options.cost)?)), positive_part(weight))
             }
             None => (None, grid.clone()),
         };
-        Ok(Source { grid: grid.clone(), image, weight, view, low_high })
+        let mut source =
+            Source { grid: grid.clone(), image: Arc::new(image), weight, view, low_high, extent_mm: 0.0 };
+        source.extent_mm = source.measured_extent(backend)?;
+        Ok(source)
+    }
+
+    /// The same image with its lengths, now in mm, in `unit`.
+    pub fn in_unit(&self, unit: Unit) -> Source<B> {
+        Source {
+            grid: unit.grid(&self.grid),
+            image: self.image.clone(),
+            weight: self.weight.clone(),
+            view: unit.grid(&self.view),
+            ..*self
+        }
+    }
+
+    /// The same image, whose lengths are in the unit `from`, with its lengths in `to`.
+    pub fn in_other_unit(&self, from: Unit, to: Unit) -> Source<B> {
+        self.in_unit(to.per(from))
+    }
+
+    /// The unit that suits the object in this image alone.
+    pub fn unit(&self) -> Unit {
+        Unit::of_extent(self.extent_mm)
+    }
+
+    /// Extent of the object in the image, whose lengths are in mm ([`unit::extent_mm`]).
+    fn measured_extent(&self, backend: &B) -> Result<f64, Error> {
+        let samples = grids::sampled(&self.grid, self.grid.longest_side_mm() / EXTENT_SAMPLES);
+        Ok(unit::extent_mm(&samples, &self.masses(backend, &self.image, &samples)?, 0.0))
     }
 
     /// The pose (centre of mass and principal axes) of the object in the image at a resolution of `mm`. The mass of a
@@ -189,17 +233,19 @@ impl<B: Backend> Source<B> {
     pub fn pose(&self, backend: &B, mm: f64) -> Result<Pose, Error> {
         let grid = isotropic(&self.grid, mm);
         let blurred = backend.smooth(&self.image, sigma_voxels(&self.grid, mm))?;
-        let coarse = resampled(backend, &blurred, &self.grid, &grid)?;
-        let weight = match &self.weight {
-            Some(weight) => Some(backend.download(&resampled(backend, weight, &self.grid, &grid)?)?),
-            None => None,
-        };
-        let mut voxels = backend.download(&coarse)?;
+        let voxels = self.masses(backend, &blurred, &grid)?;
+        Ok(Pose::of(&Volume { grid, voxels }))
+    }
+
+    /// The masses of the voxels of a coarse grid. `image` is this image or a blurred copy.
+    fn masses(&self, backend: &B, image: &B::Image, grid: &Grid) -> Result<Vec<f32>, Error> {
+        let mut voxels = backend.download(&resampled(backend, image, &self.grid, grid)?)?;
         voxels.iter_mut().for_each(|value| *value -= self.low_high.0);
-        if let Some(weight) = weight {
+        if let Some(weight) = &self.weight {
+            let weight = backend.download(&resampled(backend, weight, &self.grid, grid)?)?;
             voxels.iter_mut().zip(weight).for_each(|(value, weight)| *value *= weight);
         }
-        Ok(Pose::of(&Volume { grid, voxels }))
+        Ok(voxels)
     }
 
     /// The fixed image on the resolution level with voxels of `mm`: resampled to an isotropic grid, and sorted into
@@ -262,12 +308,12 @@ fn ones<B: Backend>(backend: &B, image: &B::Image) -> Result<B::Image, Error> {
     Ok(ones)
 }
 
-/// An image and its weight have the same grid if their voxels are at most this far apart, mm. Positions in headers are
-/// rounded.
-const SAME_GRID_MM: f64 = 1e-2;
+/// An image and its weight have the same grid if their voxels are at most this far apart, in voxels. Positions in headers
+/// are rounded.
+const SAME_GRID_VOXELS: f64 = 1e-2;
 
 fn check_weight(side: Side, grid: &Grid, weight: &Volume, options: &Options) -> Result<(), Error> {
-    if !weight.grid.matches(grid, SAME_GRID_MM) {
+    if !weight.grid.matches(grid, SAME_GRID_VOXELS * smallest_mm(grid)) {
         return Err(Error::WeightGrid { side, expected: grid.shape, found: weight.grid.shape });
     }
     let usable = weight.voxels.par_iter().all(|value| *value >= 0.0 && value.is_finite());

@@ -3,7 +3,7 @@
 //! They count the buffers that `images.rs`, `level.rs` and `fixed.rs` hold at the same time. The grids in the arguments
 //! are those of the input images. `masked` says which of the images have a weight.
 
-use antsreg_core::Grid;
+use antsreg_core::{Grid, Unit};
 
 use crate::Options;
 use crate::grids::of_level;
@@ -79,9 +79,10 @@ fn level_images(masked: bool, options: &Options) -> usize {
     images(masked || options.joins_partial_volumes())
 }
 
-/// Voxel size of the finest resolution level, mm, if `fixed` is the grid of the fixed image.
+/// Voxel size of the finest resolution level, mm, if `fixed` is the grid of the fixed image, and the object fills most of
+/// it.
 fn finest_mm(fixed: &Grid, options: &Options) -> f64 {
-    fixed.spacing.min().max(options.finest_mm).max(1.0)
+    fixed.spacing.min().max(options.finest_mm.max(1.0) * Unit::of_field(fixed).mm())
 }
 
 #[cfg(test)]
@@ -131,14 +132,14 @@ mod tests {
         let host = |options| host_bytes([&grid, &cube(50, 2.0)], options);
         // The coefficients of the spline, and four numbers for each voxel of the level instead of the image.
         assert_eq!(host(&oblique) - host(&upright), SCALAR * (4 * voxels - 3 * grid.len()));
-        // No level is finer than 1 mm, so most memory is needed for the spline.
-        let fine = host_bytes([&cube(200, 0.5); 2], &oblique);
-        assert_eq!(fine, SCALAR * (2 + 3) * 200usize.pow(3));
+        // No level of a field of view of 200 mm is finer than 1 mm, so most memory is needed for the spline.
+        let fine = host_bytes([&cube(400, 0.5); 2], &oblique);
+        assert_eq!(fine, SCALAR * (2 + 3) * 400usize.pow(3));
     }
 
     #[test]
     fn no_level_is_finer_than_the_coarser_image() {
-        let (fine, coarse) = (cube(128, 1.0), cube(64, 2.0));
+        let (fine, coarse) = (cube(192, 1.0), cube(96, 2.0));
         let options = Options::default();
         // The device holds both images. During the blur of the fixed image, the device also holds two copies of the
         // fixed image and the image of the finest level, which has an eighth as many voxels.

@@ -177,8 +177,9 @@ pub struct Options {
     /// is n, a level with voxels of s mm has n / s bins. The joint histogram of volumes has n / √s bins along either
     /// axis.
     pub bins: usize,
-    /// Voxel size of the finest level, mm: one of [`Options::LEVELS_MM`]. A level finer than the voxels of the images
-    /// is skipped.
+    /// Voxel size of the finest level, mm in a human head: one of [`Options::LEVELS_MM`]. For objects of another size, all
+    /// levels are multiplied by their [`Unit`](antsreg_core::Unit). A level finer than the voxels of the images is
+    /// skipped.
     pub finest_mm: f64,
     /// Robust range of intensities, as two shares of voxels (low < high, within [`Options::SHARES`]). Intensities are
     /// clamped to the quantiles of these shares.
@@ -207,7 +208,7 @@ impl Default for Options {
 impl Options {
     /// Allowed numbers of intensity bins on the 1 mm level.
     pub const BINS: RangeInclusive<usize> = JointParameters::BINS;
-    /// All resolution levels, mm, coarsest first. These are the allowed values of `finest_mm`.
+    /// All resolution levels, mm in a human head, coarsest first. These are the allowed values of `finest_mm`.
     pub const LEVELS_MM: [f64; 4] = [8.0, 4.0, 2.0, 1.0];
     /// Allowed shares of voxels for the robust range.
     pub const SHARES: RangeInclusive<f64> = 0.0..=1.0;

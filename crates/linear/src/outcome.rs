@@ -1,6 +1,6 @@
 //! The result of the linear stage.
 
-use antsreg_core::AffineTransform;
+use antsreg_core::{AffineTransform, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::BoundaryOutcome;
@@ -25,4 +25,21 @@ pub struct Outcome {
     /// (`cost`) is then the boundary cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub boundary: Option<BoundaryOutcome>,
+}
+
+impl Outcome {
+    /// The outcome of a stage without a search.
+    pub(crate) fn of_start(start: AffineTransform) -> Outcome {
+        Outcome { transform: start, start, cost: 1.0, levels: Vec::new(), exchanged: false, boundary: None }
+    }
+
+    /// The outcome of a search whose lengths are in `unit`, with its lengths in mm.
+    pub(crate) fn in_mm(self, unit: Unit) -> Outcome {
+        Outcome {
+            transform: unit.transform_in_mm(&self.transform),
+            start: unit.transform_in_mm(&self.start),
+            levels: self.levels.iter().map(|(size, cost)| (size * unit.mm(), *cost)).collect(),
+            ..self
+        }
+    }
 }

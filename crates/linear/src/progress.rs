@@ -2,6 +2,7 @@
 
 use std::ops::ControlFlow;
 
+use antsreg_core::Unit;
 use antsreg_core::report::{Observer, Report, SearchStep, Step};
 
 use crate::Error;
@@ -14,6 +15,8 @@ const STEPS: usize = 5;
 /// resolution level and step of the search.
 pub(crate) struct Progress<'a> {
     observer: &'a mut dyn Observer,
+    /// The unit of the voxel sizes that the search gives; reports have mm.
+    unit: Unit,
     level: usize,
     levels: usize,
     mm: f64,
@@ -21,14 +24,14 @@ pub(crate) struct Progress<'a> {
 }
 
 impl<'a> Progress<'a> {
-    pub fn new(observer: &'a mut dyn Observer) -> Self {
-        Progress { observer, level: 0, levels: 0, mm: 0.0, step: 0 }
+    pub fn new(observer: &'a mut dyn Observer, unit: Unit) -> Self {
+        Progress { observer, unit, level: 0, levels: 0, mm: 0.0, step: 0 }
     }
 
-    /// Notes that a resolution level begins: number `level` of `levels`, with voxels of `mm`. Returns an error if the
-    /// observer stops the run.
+    /// Notes that a resolution level begins: number `level` of `levels`, with voxels of `mm` in the search's unit. Returns an
+    /// error if the observer stops the run.
     pub fn begin(&mut self, level: usize, levels: usize, mm: f64) -> Result<(), Error> {
-        (self.level, self.levels, self.mm, self.step) = (level, levels, mm, 0);
+        (self.level, self.levels, self.mm, self.step) = (level, levels, mm * self.unit.mm(), 0);
         self.poll()
     }
 
@@ -84,7 +87,7 @@ mod tests {
     #[test]
     fn steps_are_counted_on_each_level_and_reported_with_the_lowest_cost() {
         let mut observer = Kept { reports: Vec::new(), breaks: false };
-        let mut progress = Progress::new(&mut observer);
+        let mut progress = Progress::new(&mut observer, Unit::MILLIMETRE);
         let candidates = [0.5, 0.25, 0.75].map(|cost| Candidate { parameters: IDENTITY, cost });
         progress.begin(0, 2, 8.0).expect("it goes on");
         progress.report(SearchStep::Orientations, &candidates).expect("it goes on");
@@ -101,7 +104,7 @@ mod tests {
     #[test]
     fn a_break_stops_at_every_call() {
         let mut observer = Kept { reports: Vec::new(), breaks: true };
-        let mut progress = Progress::new(&mut observer);
+        let mut progress = Progress::new(&mut observer, Unit::MILLIMETRE);
         assert!(matches!(progress.begin(0, 2, 8.0), Err(Error::Stopped)));
         assert!(matches!(progress.poll(), Err(Error::Stopped)));
         assert!(matches!(progress.report(SearchStep::Start, &[]), Err(Error::Stopped)));

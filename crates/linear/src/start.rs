@@ -1,6 +1,6 @@
 //! The transform at which the search begins.
 
-use antsreg_core::AffineTransform;
+use antsreg_core::{AffineTransform, Unit};
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
@@ -20,6 +20,14 @@ pub enum Start {
 }
 
 impl Start {
+    /// The start with its lengths in `unit`.
+    pub(crate) fn in_unit(self, unit: Unit) -> Start {
+        match self {
+            Start::Transform(transform) => Start::Transform(unit.transform(&transform)),
+            other => other,
+        }
+    }
+
     /// Returns the start as a transform, fixed → moving, RAS mm. `poses` computes the poses of the fixed and the moving
     /// image.
     pub(crate) fn transform(

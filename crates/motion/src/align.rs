@@ -30,8 +30,9 @@ impl<B: Backend> Reference<'_, B> {
     /// a device that fails.
     pub fn align(&self, volume: &Volume, starts: &[AffineTransform]) -> Result<Aligned, Error> {
         let prepared = self.prepare(volume)?;
-        let mut found = align(self, &[&prepared], &[starts])?;
-        found.pop().unwrap_or(Err(Error::Undetermined))
+        let starts: Vec<AffineTransform> = starts.iter().map(|start| self.unit.transform(start)).collect();
+        let mut found = align(self, &[&prepared], &[&starts])?;
+        found.pop().unwrap_or(Err(Error::Undetermined)).map(|found| found.in_mm(self.unit))
     }
 }
 

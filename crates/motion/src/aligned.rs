@@ -1,6 +1,6 @@
 //! The result of aligning one volume.
 
-use antsreg_core::AffineTransform;
+use antsreg_core::{AffineTransform, Unit};
 
 /// The result of aligning a volume to the reference.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -12,4 +12,11 @@ pub struct Aligned {
     pub cost: f64,
     /// Share of the compared points of the reference that lie inside the volume.
     pub overlap: f64,
+}
+
+impl Aligned {
+    /// This result, whose transform has lengths in `unit`, with lengths in mm.
+    pub(crate) fn in_mm(self, unit: Unit) -> Aligned {
+        Aligned { transform: unit.transform_in_mm(&self.transform), ..self }
+    }
 }

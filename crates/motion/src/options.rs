@@ -31,8 +31,8 @@ pub struct Options {
     pub dof: Dof,
     /// The cost that the alignment minimises.
     pub cost: Cost,
-    /// Standard deviations of the Gaussians that smooth the reference and the volumes, mm: one for each level, coarse
-    /// to fine.
+    /// Standard deviations of the Gaussians that smooth the reference and the volumes, mm in a human head: one for each
+    /// level, coarse to fine. For heads of another size they are lengths in the head's [`Unit`](antsreg_core::Unit).
     pub smoothing_sigmas_mm: Vec<f64>,
     /// Largest number of steps in the search for a volume's transform, on each level of smoothing.
     pub iterations: usize,

@@ -1,6 +1,6 @@
 //! The reference volume of a series, prepared once for the alignment of all volumes.
 
-use antsreg_core::{Grid, Volume};
+use antsreg_core::{Grid, Unit, Volume, unit};
 use antsreg_kernels::ops::{Intensity, Memory};
 use antsreg_kernels::{Backend, Cpu, Place};
 use nalgebra::Point3;
@@ -14,8 +14,11 @@ use crate::{Cost, Error, Options};
 /// The reference volume on a device, to which the volumes of a series are aligned.
 pub struct Reference<'d, B: Backend> {
     pub(crate) device: &'d B,
-    /// The grid of the reference volume.
-    pub(crate) grid: Grid,
+    /// The grid of the reference volume, mm.
+    grid: Grid,
+    /// The unit of all lengths within an alignment. It suits the object in the reference; where an alignment says "mm",
+    /// a human head is meant, whose unit is 1 mm.
+    pub(crate) unit: Unit,
     pub(crate) generators: Generators,
     pub(crate) levels: Vec<Level<B>>,
     /// The voxels of the reference, smoothed as on the finest level and sorted into intensity bins; `None` unless the
@@ -31,7 +34,7 @@ pub(crate) struct Level<B: Backend> {
     pub points: Points<B>,
 }
 
-/// A volume prepared for alignment: its grid and, for each level, the coefficients of a spline through its smoothed
+/// A volume prepared for alignment: its grid in the unit of the reference and, for each level, the coefficients of a spline through its smoothed
 /// voxels.
 pub(crate) struct Prepared<B: Backend> {
     pub grid: Grid,
@@ -51,6 +54,9 @@ impl<'d, B: Backend> Reference<'d, B> {
     pub fn new(device: &'d B, volume: &Volume, options: &Options) -> Result<Reference<'d, B>, Error> {
         options.check()?;
         check_shape::<B>(volume.grid.shape)?;
+        let darkest = volume.range().map_or(0.0, |(darkest, _)| darkest);
+        let unit = Unit::of_extent(unit::extent_mm(&volume.grid, &volume.voxels, darkest));
+        let (grid, volume) = (volume.grid.clone(), &Volume { grid: unit.grid(&volume.grid), ..volume.clone() });
         let centre = volume.centre_of_mass().unwrap_or_else(|| volume.grid.centre());
         let generators = Generators::new(options.dof, centre);
         let last = options.smoothing_sigmas_mm.len() - 1;
@@ -66,7 +72,7 @@ impl<'d, B: Backend> Reference<'d, B> {
             Cost::Nmi => Some(Binned::new(device, &smoothed_on_cpu(volume, options.smoothing_sigmas_mm[last])?)?),
             Cost::Ncc | Cost::Lsq | Cost::Cr => None,
         };
-        Ok(Reference { device, grid: volume.grid.clone(), generators, levels, binned, options: options.clone() })
+        Ok(Reference { device, grid, unit, generators, levels, binned, options: options.clone() })
     }
 
     /// The grid of the reference volume.
@@ -76,7 +82,7 @@ impl<'d, B: Backend> Reference<'d, B> {
 
     /// The centre about which motions rotate: the reference's centre of mass, RAS mm.
     pub fn centre(&self) -> Point3<f64> {
-        self.generators.centre()
+        self.generators.centre() * self.unit.mm()
     }
 
     /// Prepares volumes for alignment. On the CPU, several volumes are prepared in parallel.
@@ -88,7 +94,8 @@ impl<'d, B: Backend> Reference<'d, B> {
     }
 
     pub(crate) fn prepare(&self, volume: &Volume) -> Result<Prepared<B>, Error> {
-        let shape = volume.grid.shape;
+        let grid = self.unit.grid(&volume.grid);
+        let shape = grid.shape;
         check_shape::<B>(shape)?;
         let mut numbers = volume.voxels.iter().filter(|value| !value.is_nan());
         if numbers.next().is_none_or(|first| numbers.all(|value| value == first)) {
@@ -97,13 +104,13 @@ impl<'d, B: Backend> Reference<'d, B> {
         let image = self.device.upload(shape, &volume.voxels)?;
         let (mut levels, mut moving) = (Vec::with_capacity(self.levels.len()), None);
         for (n, level) in self.levels.iter().enumerate() {
-            let smooth = self.device.smooth(&image, sigma_voxels(&volume.grid, level.sigma_mm))?;
+            let smooth = self.device.smooth(&image, sigma_voxels(&grid, level.sigma_mm))?;
             levels.push(self.device.spline_coefficients(&smooth)?);
             if self.binned.is_some() && n + 1 == self.levels.len() {
                 moving = Some(Moving::new(self.device, smooth)?);
             }
         }
-        Ok(Prepared { grid: volume.grid.clone(), levels, moving })
+        Ok(Prepared { grid, levels, moving })
     }
 }
 

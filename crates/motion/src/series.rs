@@ -21,7 +21,7 @@ const SAME_MM: f64 = 1.0;
 /// is kept. Results do not depend on the number of threads.
 pub struct Series<'a, B: Backend> {
     reference: &'a Reference<'a, B>,
-    /// Transform of the last aligned volume of the previous batch.
+    /// Transform of the last aligned volume of the previous batch, in the reference's unit.
     last: Option<AffineTransform>,
 }
 
@@ -50,7 +50,8 @@ impl<'a, B: Backend> Series<'a, B> {
         let aligned = self.together(&images)?;
         self.last =
             aligned.iter().rev().find_map(|found| found.as_ref().ok().map(|found| found.transform)).or(self.last);
-        prepared.iter().zip(aligned).for_each(|((n, _), aligned)| found[*n] = Some(aligned));
+        let in_mm = |found: Aligned| found.in_mm(self.reference.unit);
+        prepared.iter().zip(aligned).for_each(|((n, _), aligned)| found[*n] = Some(aligned.map(in_mm)));
         Ok(found.into_iter().map(|found| found.unwrap_or(Err(Error::Undetermined))).collect())
     }
 
@@ -77,6 +78,6 @@ impl<'a, B: Backend> Series<'a, B> {
 
     /// Whether two initial transforms are so close that they are expected to lead to the same result.
     fn near(&self, a: &AffineTransform, b: &AffineTransform) -> bool {
-        rms_deviation(a, b, &self.reference.centre()) < SAME_MM
+        rms_deviation(a, b, &self.reference.generators.centre()) < SAME_MM
     }
 }

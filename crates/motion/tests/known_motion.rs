@@ -194,3 +194,29 @@ fn what_cannot_be_aligned_is_told_and_keeps_no_other_from_it() {
     let none = Options { smoothing_sigmas_mm: Vec::new(), ..Options::default() };
     assert!(matches!(Reference::new(&Cpu, &still(), &none), Err(Error::Levels)));
 }
+
+#[test]
+fn headers_in_another_unit_give_the_same_voxels() {
+    let scaled = |volume: &Volume, factor: f64| {
+        let grid = &volume.grid;
+        let grid = Grid { spacing: grid.spacing * factor, origin: grid.origin * factor, ..grid.clone() };
+        Volume { grid, voxels: volume.voxels.clone() }
+    };
+    let truth = motion([1.0, -0.5, 0.7], [0.8, 0.2, -0.6]);
+    let (still, volume) = (still(), moved(&truth, 1.0, NOISE, 5));
+    for cost in [Cost::Ncc, Cost::Lsq, Cost::Cr, Cost::Nmi] {
+        let found = |factor: f64| {
+            let options = Options { cost, ..Options::default() };
+            let reference = Reference::new(&Cpu, &scaled(&still, factor), &options).unwrap();
+            let mut series = antsreg_motion::Series::new(&reference);
+            series.align(&[&scaled(&volume, factor)]).unwrap().remove(0).unwrap()
+        };
+        let expected = found(1.0);
+        for factor in [1.0 / 16.0, 16.0] {
+            let found = found(factor);
+            let translation = expected.transform.translation * factor;
+            assert_eq!(found.transform, AffineTransform { translation, ..expected.transform }, "{cost:?} × {factor}");
+            assert_eq!((found.cost, found.overlap), (expected.cost, expected.overlap));
+        }
+    }
+}

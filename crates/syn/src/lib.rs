@@ -23,6 +23,7 @@ mod channel;
 mod contrast;
 mod convergence;
 mod error;
+mod field_of_view;
 mod fields;
 mod fixed;
 mod iteration;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use antsreg_core::histogram_matching::Landmarks;
 use antsreg_core::report::Observer;
-use antsreg_core::{AffineTransform, Grid, intensity};
+use antsreg_core::{AffineTransform, Grid, Unit, intensity};
 use antsreg_kernels::{Backend, ProfileBin};
 
 use crate::contrast::{self, Curve};
 use crate::error::go_on;
+use crate::field_of_view::{self, OnGrid};
 use crate::{Channel, Error, Images, Metric, Options};
 
 /// An image or mask, with the affine map from voxels of the middle space to voxels of the image.
@@ -26,9 +27,6 @@ pub(crate) struct Sources<'a, B: Backend> {
     pub(crate) mask: Option<Source<'a, B>>,
 }
 
-/// An image on the device, and its grid.
-type OnGrid<I> = (Arc<I>, Grid);
-
 /// The mean gradient magnitude by intensity of a channel's image, if boundaries get more contrast.
 type Profile = Option<Vec<ProfileBin>>;
 
@@ -43,6 +41,9 @@ pub(crate) struct Loaded<B: Backend> {
     /// addition to the images.
     edged: Vec<usize>,
     mask: Option<OnGrid<B::Image>>,
+    /// Where the images have data, if the field of view cuts the object and no mask is given: outside a mask nothing
+    /// counts anyway.
+    valid: Option<OnGrid<B::Image>>,
     /// Quantiles of each fixed image's intensities, to which the histogram of the moving image is matched. The list is
     /// empty for moving images, and if the options do not ask for histogram matching.
     landmarks: Vec<Landmarks>,
@@ -90,7 +91,7 @@ impl<B: Backend> Loaded<B> {
         let channels = channels.collect::<Result<Vec<_>, Error>>()?;
         let profile = |((image, grid), channel): (&OnGrid<B::Image>, &Channel)| -> Result<_, Error> {
             let wanted = channel.metric == Metric::Cc && options.boundary_contrast > 0.0;
-            Ok(wanted.then(|| backend.gradient_profile(image, grid.spacing.into())).transpose()?)
+            Ok(wanted.then(|| backend.gradient_profile(image, spacing_in_unit(grid))).transpose()?)
         };
         let profiles = channels.iter().zip(&options.channels).map(profile).collect::<Result<_, Error>>()?;
         let mask = images.mask.map(|mask| {
@@ -99,8 +100,13 @@ impl<B: Backend> Loaded<B> {
             }
             Ok((Arc::new(backend.upload(mask.grid.shape, &mask.voxels)?), mask.grid.clone()))
         });
+        let mask = mask.transpose()?;
+        let valid = match mask {
+            Some(_) => None,
+            None => field_of_view::mask(backend, &channels, options)?,
+        };
         let edged = options.edged().map(|(n, _)| n).collect();
-        Ok(Loaded { grid: first.grid.clone(), channels, profiles, edged, mask: mask.transpose()?, landmarks })
+        Ok(Loaded { grid: first.grid.clone(), channels, profiles, edged, mask, valid, landmarks })
     }
 
     /// The curves that give boundaries more contrast, for these fixed and for moving images: one for each channel;
@@ -127,13 +133,14 @@ impl<B: Backend> Loaded<B> {
 
     /// The same images, not copied.
     pub(crate) fn shared(&self) -> Loaded<B> {
-        let Loaded { grid, channels, profiles, edged, mask, landmarks } = self;
+        let Loaded { grid, channels, profiles, edged, mask, valid, landmarks } = self;
         Loaded {
             grid: grid.clone(),
             channels: channels.clone(),
             profiles: profiles.clone(),
             edged: edged.clone(),
             mask: mask.clone(),
+            valid: valid.clone(),
             landmarks: landmarks.clone(),
         }
     }
@@ -181,7 +188,7 @@ impl<B: Backend> Loaded<B> {
         for &n in &self.edged {
             go_on(observer.poll())?;
             let (image, grid) = (self.channel(&smoothed, n), &self.channels[n].1);
-            smoothed.edges.push(backend.gradient_magnitude(image, grid.spacing.into())?);
+            smoothed.edges.push(backend.gradient_magnitude(image, spacing_in_unit(grid))?);
         }
         Ok(smoothed)
     }
@@ -205,7 +212,7 @@ impl<B: Backend> Loaded<B> {
         let edges = smoothed.edges.iter().zip(self.edged.iter().copied());
         Sources {
             channels: channels.chain(edges).map(|(image, n)| source(image, &self.channels[n].1)).collect(),
-            mask: self.mask.as_ref().map(|(mask, own)| source(mask, own)),
+            mask: self.mask.as_ref().or(self.valid.as_ref()).map(|(mask, own)| source(mask, own)),
         }
     }
 }
@@ -216,6 +223,12 @@ pub(crate) struct Smoothed<B: Backend> {
     /// images.
     channels: Vec<B::Image>,
     edges: Vec<B::Image>,
+}
+
+/// The spacing of a grid in the unit of its field of view. Gradients per unit instead of per mm do not depend on the size
+/// of the head.
+fn spacing_in_unit(grid: &Grid) -> [f64; 3] {
+    (grid.spacing / Unit::of_field(grid).mm()).into()
 }
 
 /// The range of intensities to which an image is clipped; `None` if the image is constant.

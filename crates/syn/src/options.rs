@@ -3,8 +3,8 @@
 use std::fmt::Display;
 use std::ops::{Bound, RangeBounds, RangeFrom, RangeInclusive};
 
-use antsreg_core::Grid;
 use antsreg_core::schedule::{Convergence, Level};
+use antsreg_core::{Grid, Unit};
 use antsreg_kernels::{CcDerivative, MiParameters};
 use serde::{Deserialize, Serialize};
 
@@ -117,19 +117,16 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Displacements on grids of about 1 mm and coarser grids are rounded to multiples of this step, mm. The rounding
-    /// error is at most half a step, while a warp and its inverse differ by hundredths of a millimetre. The step is a
-    /// power of two, so rounded numbers end in zero bits, which compress well.
+    /// Displacements on grids of about 1 mm are rounded to multiples of this step, mm. The rounding error is at most half a
+    /// step, while a warp and its inverse differ by hundredths of a voxel. The step is a power of two, so rounded numbers
+    /// end in zero bits, which compress well.
     pub const STEP_MM: f32 = 1.0 / 1024.0;
 
     /// The step to whose multiples displacements on `grid` are rounded, mm: about a thousandth of the smallest voxel
-    /// spacing on grids that are finer than 1 mm, because rounding by larger shares of a voxel could fold a warp.
+    /// spacing. Rounding by larger shares of a voxel could fold a warp.
     pub fn step_mm(grid: &Grid) -> f32 {
-        /// More halvings would leave displacements of some 100 mm without rounding.
-        const MOST_HALVINGS: f64 = 4.0;
         let spacing = if grid.is_slice() { grid.spacing.xy().min() } else { grid.spacing.min() };
-        let halvings = (-spacing.log2()).round().clamp(0.0, MOST_HALVINGS);
-        Options::STEP_MM * 0.5_f32.powi(halvings as i32)
+        Options::STEP_MM * Unit::of_ratio(spacing * std::f64::consts::SQRT_2).mm() as f32
     }
 
     /// Standard deviation of the Gaussian that smooths images on `grid` for a level, along each axis, voxels.

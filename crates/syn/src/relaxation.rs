@@ -1,8 +1,8 @@
 //! Makes the two warps of a registration: composes them of the four fields, and relaxes them where they fold or are not
 //! inverse to each other. Relaxation smooths or moves the displacements of single voxels and their surroundings.
 
-use antsreg_core::Grid;
 use antsreg_core::report::Observer;
+use antsreg_core::{Grid, Unit};
 use antsreg_kernels::{Backend, InversionLimits, RelaxLimits, RelaxRound};
 
 use crate::error::go_on;
@@ -19,8 +19,9 @@ const SMALLEST_JACOBIAN: f32 = 0.01;
 /// nearly all voxels. The other rounds smooth the remaining voxels over growing distances.
 /// On fine grids, weaker rounds are raised to [`WEAKEST_MM`] ([`rounds_on`]).
 const ROUNDS: [(usize, f64, usize); 5] = [(150, 1.0, 1), (100, 2.0, 2), (100, 4.0, 3), (50, 4.0, 6), (150, 4.0, 12)];
-/// Standard deviation of the weakest smoothing, and smallest distance up to which neighbours are smoothed, mm. On a grid
-/// of 0.25 mm, folds extend over several voxels, and weaker rounds would correct their border only.
+/// Standard deviation of the weakest smoothing, and smallest distance up to which neighbours are smoothed, mm in a human
+/// head; elsewhere in the unit of the field of view. On a grid of 0.25 mm, folds extend over several voxels, and weaker
+/// rounds would correct their border only.
 const WEAKEST_MM: f64 = 0.5;
 /// Largest number of voxels to which [`WEAKEST_MM`] raises a round. At 0.25 mm wider rounds took longer and were no
 /// better.
@@ -78,7 +79,7 @@ pub(crate) fn warps<B: Backend>(
 /// equal are one entry, with the number of rounds of the first.
 fn rounds_on(grid: &Grid) -> Vec<(usize, f64, usize)> {
     let spacing = if grid.is_slice() { grid.spacing.xy().max() } else { grid.spacing.max() };
-    let weakest = (WEAKEST_MM / spacing).min(MOST_RAISED);
+    let weakest = (WEAKEST_MM * Unit::of_field(grid).mm() / spacing).min(MOST_RAISED);
     let raised = |(count, variance, reach): (usize, f64, usize)| {
         (count, variance.max(weakest * weakest), reach.max(weakest as usize))
     };
@@ -249,7 +250,9 @@ mod tests {
 
     #[test]
     fn weak_rounds_are_for_grids_that_are_not_fine_along_every_axis() {
-        let on = |spacing| rounds_on(&Grid::axis_aligned([9, 8, 7], spacing));
+        let on = |spacing: [f64; 3]| {
+            rounds_on(&Grid::axis_aligned(spacing.map(|spacing| (200.0 / spacing) as usize), spacing))
+        };
         for spacing in [[1.0; 3], [0.5; 3], [0.25, 0.25, 3.0]] {
             assert_eq!(on(spacing), ROUNDS, "{spacing:?}");
         }
@@ -257,7 +260,7 @@ mod tests {
         let fine = [(150, 4.0, 2), (100, 4.0, 3), (50, 4.0, 6), (150, 4.0, 12)];
         assert_eq!(on([0.25, 0.2, 0.25]), fine);
         assert_eq!(on([0.001; 3]), fine);
-        let slice = Grid::axis_aligned([9, 8, 1], [0.25, 0.25, 1.0]);
+        let slice = Grid::axis_aligned([800, 700, 1], [0.25, 0.25, 1.0]);
         assert_eq!(rounds_on(&slice), fine, "the third axis of a slice does not count");
     }
 

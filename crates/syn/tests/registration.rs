@@ -387,3 +387,34 @@ fn histograms_are_matched_after_winsorising() {
     assert_eq!(found, by_hand);
     assert_ne!(found, without);
 }
+
+#[test]
+fn headers_in_another_unit_give_the_same_voxels() {
+    let pair = pair();
+    let level = |shrink, sigma_voxels, iterations| Level { shrink, sigma_voxels, iterations, reinvert_every: 1 };
+    let few = Options { levels: vec![level(2, 1.0, 4), level(1, 0.0, 2)], ..Options::default() };
+    let mattes = vec![antsreg_syn::Channel { metric: antsreg_syn::Metric::Mattes, weight: 1.0 }];
+    for options in [
+        Options { edge_weight: 0.5, ..few.clone() },
+        Options { channels: mattes, restrict: [1.0, 0.5, 0.0], exact: true, ..few },
+    ] {
+        let found = |factor: f64| {
+            let scaled = |volume: &Volume| {
+                let grid = &volume.grid;
+                let grid = Grid { spacing: grid.spacing * factor, origin: grid.origin * factor, ..grid.clone() };
+                Volume { grid, voxels: volume.voxels.clone() }
+            };
+            let affine = AffineTransform { translation: pair.affine.translation * factor, ..pair.affine };
+            run(&Pair { fixed: scaled(&pair.fixed), moving: scaled(&pair.moving), affine }, &options)
+        };
+        let expected = found(1.0);
+        for factor in [1.0 / 16.0, 16.0] {
+            let found = found(factor);
+            assert_eq!(found.iterations, expected.iterations, "{factor}");
+            for (found, expected) in [(&found.warp, &expected.warp), (&found.inverse_warp, &expected.inverse_warp)] {
+                let mut voxels = found.vectors.iter().flatten().zip(expected.vectors.iter().flatten());
+                assert!(voxels.all(|(found, expected)| *found == expected * factor as f32), "{factor}");
+            }
+        }
+    }
+}

@@ -57,7 +57,8 @@ pub struct Boundary {
     /// Offset of the contrast, in %. A point of the white matter's border with this contrast adds 0 to the mean of
     /// tanh(slope·(contrast − offset)), from which the cost is computed.
     pub offset: f64,
-    /// Distance from the border of the white matter to the positions where the moving image is sampled, mm.
+    /// Distance from the border of the white matter to the positions where the moving image is sampled, mm. The default
+    /// suits the human cortex.
     pub distance_mm: f64,
     /// Whether boundary-based registration begins at the given start. If not, a search with another cost comes first.
     pub from_start: bool,
@@ -71,9 +72,10 @@ impl Default for Boundary {
 
 impl Boundary {
     /// Allowed distances between the border of the white matter and the sampling positions, mm.
-    pub const DISTANCE_MM: std::ops::RangeInclusive<f64> = 0.1..=10.0;
-    /// Largest allowed distance between the result of boundary-based registration and its start, mm: the
-    /// root-mean-square displacement over a sphere with a radius of 80 mm. A result farther away is refused.
+    pub const DISTANCE_MM: std::ops::RangeInclusive<f64> = 1e-3..=1e3;
+    /// Largest allowed distance between the result of boundary-based registration and its start, mm in a human head: the
+    /// root-mean-square displacement over a sphere with a radius of 80 mm. A result farther away is refused. For heads
+    /// of another size, both lengths are those of the head's [`Unit`](antsreg_core::Unit).
     pub const FARTHEST_MM: f64 = 10.0;
 
     /// Checks that all options of boundary-based registration are in range.

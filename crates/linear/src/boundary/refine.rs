@@ -85,7 +85,8 @@ impl<B: Backend> Costs<'_, B> {
 }
 
 /// Improves the result of a search, or a given start, by boundary-based registration. `frame` converts parameters to
-/// transforms. The identity parameters give the transform that is improved.
+/// transforms. The identity parameters give the transform that is improved. `moving` and `frame` have lengths in the unit
+/// of the surface, `before` and the result in mm.
 pub(crate) fn refine<B: Backend>(
     backend: &B,
     surface: &Surface<B>,
@@ -104,7 +105,7 @@ pub(crate) fn refine<B: Backend>(
     };
     let world_to_moving = moving.grid.world_to_voxel();
     let costs = Costs { backend, moving, world_to_moving, rule, kind: boundary.kind };
-    let start = *frame.start();
+    let (start, unit) = (*frame.start(), surface.unit);
     let found = search(&costs, surface, frame, options.dof, progress)?;
     let transform = frame.transform(&found.parameters).ok_or(Error::NoOverlap)?;
     let both = costs.contrasts(&surface.all, &[start, transform])?;
@@ -112,15 +113,15 @@ pub(crate) fn refine<B: Backend>(
         return Err(Error::NoOverlap);
     }
     let values = [0, 1].map(|n| costs.cost(&both[n], surface.all.area));
-    let moved_mm = apart(&start, &transform, frame);
-    let taken = values[1] < values[0] && moved_mm <= Boundary::FARTHEST_MM;
+    let moved = apart(&start, &transform, frame);
+    let taken = values[1] < values[0] && moved <= Boundary::FARTHEST_MM;
     let outcome = BoundaryOutcome {
         costs: values,
-        moved_mm,
+        moved_mm: moved * unit.mm(),
         counted: [0, 1].map(|n| both[n].weight / surface.all.area),
         taken,
     };
-    let transform = if taken { transform } else { start };
+    let transform = unit.transform_in_mm(if taken { &transform } else { &start });
     Ok(Outcome { transform, cost: if taken { values[1] } else { values[0] }, boundary: Some(outcome), ..before })
 }
 

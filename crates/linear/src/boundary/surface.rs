@@ -1,6 +1,6 @@
 //! The border of the white matter as points, each with its area and the sampling positions on both sides.
 
-use antsreg_core::{Grid, Volume};
+use antsreg_core::{Grid, Unit, Volume};
 use antsreg_kernels::ops::{Intensity, Memory};
 use antsreg_kernels::{Backend, ContrastRule, Cpu};
 use nalgebra::{Point3, Vector3};
@@ -30,8 +30,10 @@ pub(super) struct SurfacePoint {
     pub area: f64,
 }
 
-/// Points on the border of the fixed image's white matter, stored on a device.
+/// Points on the border of the fixed image's white matter, stored on a device. Lengths are in the unit of the fixed
+/// image; for this unit stands "mm", as within a search.
 pub(crate) struct Surface<B: Backend> {
+    pub unit: Unit,
     /// All points of the white matter's border, and a subset of them, which is used on the first level of
     /// boundary-based registration.
     pub all: Samples<B>,
@@ -49,16 +51,19 @@ pub(crate) struct Samples<B: Backend> {
 
 impl<B: Backend> Surface<B> {
     /// Finds the border of the white matter. `white_matter` is a mask (above 0.5 is white matter) or an image of
-    /// white-matter fractions. It has its own grid in the world of the fixed image.
-    pub fn new(backend: &B, white_matter: &Volume, distance_mm: f64) -> Result<Surface<B>, Error> {
-        let points = border(white_matter)?;
+    /// white-matter fractions. It has its own grid in the world of the fixed image, mm. The lengths of the surface will
+    /// be in `unit`.
+    pub fn new(backend: &B, white_matter: &Volume, distance_mm: f64, unit: Unit) -> Result<Surface<B>, Error> {
+        let (points, distance) =
+            (border(&unit.grid(&white_matter.grid), &white_matter.voxels)?, distance_mm / unit.mm());
         let thinned = |most: usize| -> Vec<SurfacePoint> {
             let every = points.len().div_ceil(most).max(1);
             points.iter().step_by(every).copied().collect()
         };
         let all = thinned(MOST);
         let few = thinned(all.len() / FEW);
-        Ok(Surface { all: Samples::new(backend, &all, distance_mm)?, few: Samples::new(backend, &few, distance_mm)? })
+        let [all, few] = [&all, &few].map(|points| Samples::new(backend, points, distance));
+        Ok(Surface { unit, all: all?, few: few? })
     }
 }
 
@@ -86,13 +91,12 @@ impl<B: Backend> Samples<B> {
 /// A piece of border crosses |n_a|/(h_b·h_c) grid lines of axis a per mm². Here n_a is the component of the border's
 /// unit normal along the grid's axis a, and h_b and h_c are the spacings along the other two axes. So a point
 /// represents the area 1/Σ_a(|n_a|/(h_b·h_c)), mm².
-pub(super) fn border(white_matter: &Volume) -> Result<Vec<SurfacePoint>, Error> {
-    let grid = &white_matter.grid;
+pub(super) fn border(grid: &Grid, white_matter: &[f32]) -> Result<Vec<SurfacePoint>, Error> {
     let shape = grid.shape;
     if shape.iter().any(|extent| *extent < 3) {
         return Err(Error::FewBoundaryPoints { found: 0, least: LEAST });
     }
-    let clamped: Vec<f32> = white_matter.voxels.iter().map(|value| value.clamp(0.0, 1.0)).collect();
+    let clamped: Vec<f32> = white_matter.iter().map(|value| value.clamp(0.0, 1.0)).collect();
     let sigma = grid.spacing.map(|spacing| f64::max(SMOOTHING_MM / spacing, 1.0));
     let smooth = Cpu.download(&Cpu.smooth(&Cpu.upload(shape, &clamped)?, sigma.into())?)?;
     let step = [1, shape[0], shape[0] * shape[1]];
@@ -162,7 +166,7 @@ mod tests {
     #[test]
     fn points_lie_on_the_border_point_outwards_and_share_its_area() {
         let (volume, centre) = ball(25.0);
-        let points = border(&volume).unwrap();
+        let points = border(&volume.grid, &volume.voxels).unwrap();
         let mut aligned = 0.0;
         for point in &points {
             let from_centre = point.place - centre;
@@ -197,7 +201,7 @@ mod tests {
             [([14, 22, 27], 0, 1.5), ([22, 30, 27], 1, 6.0), ([22, 27, 14], 2, 1.0), ([14, 3, 502], 0, 1.5)]
         {
             let volume = half(shape, axis, 6);
-            let points = border(&volume).expect("enough points");
+            let points = border(&volume.grid, &volume.voxels).expect("enough points");
             assert_eq!(points.len(), 500, "{shape:?}");
             let (place, outwards) = (6.5 * volume.grid.spacing[axis], Vector3::ith(axis, 1.0));
             for point in points {
@@ -214,7 +218,7 @@ mod tests {
             shape[axis] = 14;
             let mut volume = half(shape, axis, 12);
             volume.grid.spacing = Vector3::repeat(1.0);
-            let found = border(&volume);
+            let found = border(&volume.grid, &volume.voxels);
             assert!(matches!(found, Err(Error::FewBoundaryPoints { found: 0, .. })), "axis {axis}");
         }
     }
@@ -230,7 +234,7 @@ mod tests {
         let value = |n: usize| (0.5 + (400.0 - (own(n) - centre).norm_squared()) / 800.0) as f32;
         volume.voxels = (0..volume.grid.len()).map(value).collect();
         let expected = (400.0 - volume.grid.spacing.norm_squared()).sqrt();
-        for point in border(&volume).expect("a border") {
+        for point in border(&volume.grid, &volume.voxels).expect("a border") {
             let from_centre = point.place - centre;
             assert!((from_centre.norm() - expected).abs() < 0.05, "{} for {expected}", from_centre.norm());
             assert!((point.normal - from_centre.normalize()).norm() < 1e-3, "{point:?}");
@@ -243,8 +247,9 @@ mod tests {
         // 0.5 at 1.35 mm.
         for (mm, voxels, expected) in [(0.5, 2, false), (0.5, 3, true), (1.0, 1, false), (1.0, 2, true)] {
             let grid = Grid::axis_aligned([30, 40, 40], [mm; 3]);
-            let sheet = (0..grid.len()).map(|n| f32::from(u8::from((14..14 + voxels).contains(&(n % 30))))).collect();
-            let found = border(&Volume { grid, voxels: sheet });
+            let sheet: Vec<f32> =
+                (0..grid.len()).map(|n| f32::from(u8::from((14..14 + voxels).contains(&(n % 30))))).collect();
+            let found = border(&grid, &sheet);
             assert_eq!(found.is_ok(), expected, "{voxels} voxels of {mm} mm");
         }
     }
@@ -256,7 +261,7 @@ mod tests {
         let mut volume = half([40, 30, 30], 0, 9);
         let layer = volume.voxels.iter_mut().enumerate().filter(|(n, _)| (10..30).contains(&(n % 40)));
         layer.for_each(|(_, value)| *value = BORDER);
-        let points = border(&volume).expect("a border");
+        let points = border(&volume.grid, &volume.voxels).expect("a border");
         assert_eq!(points.len(), 28 * 28);
         assert!(points.iter().all(|point| point.place.x < 40.0));
     }
@@ -266,7 +271,7 @@ mod tests {
         let (volume, _) = ball(25.0);
         for value in [0.0, 1.0] {
             let flat = Volume::filled(volume.grid.clone(), value);
-            assert!(matches!(border(&flat), Err(Error::FewBoundaryPoints { found: 0, .. })));
+            assert!(matches!(border(&flat.grid, &flat.voxels), Err(Error::FewBoundaryPoints { found: 0, .. })));
         }
     }
 }

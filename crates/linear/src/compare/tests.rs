@@ -1,6 +1,6 @@
 //! Tests of the candidates that the 4 mm level adds: neighbours, the start and the headers' alignment.
 
-use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_core::{AffineTransform, Grid, Unit, Volume};
 use antsreg_kernels::{Cpu, Input};
 use nalgebra::{Matrix3, Point3, Vector3};
 
@@ -87,7 +87,7 @@ fn the_lowest_sum_of_both_costs_decides() {
     // The moved candidate is better by its own cost and much worse by the other.
     let found = || [(moved, 0.0), (IDENTITY, 0.01)].map(|(parameters, cost)| (Candidate { parameters, cost }, None));
     let mut observer = ();
-    let progress = &mut Progress::new(&mut observer);
+    let progress = &mut Progress::new(&mut observer, Unit::MILLIMETRE);
     let best = best_both_ways(&roles[0], &roles[1], 8.0, found().to_vec(), progress).expect("costs");
     assert_eq!(best.expect("a candidate").0.parameters, IDENTITY);
     let none = best_both_ways(&roles[0], &roles[1], 8.0, Vec::new(), progress).expect("costs");

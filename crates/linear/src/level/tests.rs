@@ -1,6 +1,6 @@
 //! Tests of the costs on a resolution level, of the order of its axes, and of the optimisation on it.
 
-use antsreg_core::{Grid, Volume};
+use antsreg_core::{Grid, Unit, Volume};
 use antsreg_kernels::{Cpu, Input};
 use nalgebra::{Matrix3, Point3};
 
@@ -36,7 +36,8 @@ fn a_sliver_costs_one_whatever_the_images_are() {
         sliver[SCALE..SCALE + 3].fill(0.4);
         let transforms = [IDENTITY, sliver].map(|parameters| frame.transform(&parameters).expect("a transform"));
         let plain = level.costs_of(&transforms).expect("costs");
-        let found = level.costs(&frame, &[IDENTITY, sliver], &mut Progress::new(&mut ())).expect("costs");
+        let found =
+            level.costs(&frame, &[IDENTITY, sliver], &mut Progress::new(&mut (), Unit::MILLIMETRE)).expect("costs");
         assert_eq!(found, [plain[0], 1.0], "{cost}, without regard to the overlap {plain:?}");
         assert!(plain[1] < 1.0, "{cost}: {plain:?}");
     }
@@ -85,7 +86,7 @@ fn every_cost_has_its_own_formula() {
     let costs = Cost::ALL.map(|cost| {
         let mut found = Vec::new();
         on_a_level(&Options::of(cost), |level, frame| {
-            found = level.costs(frame, &[moved(12.0)], &mut Progress::new(&mut ())).expect("costs");
+            found = level.costs(frame, &[moved(12.0)], &mut Progress::new(&mut (), Unit::MILLIMETRE)).expect("costs");
         });
         found[0]
     });
@@ -115,7 +116,7 @@ fn every_start_is_improved_and_only_newton_steps_measure_the_curvature() {
         on_a_level(&options, |level, frame| {
             let starts = [moved(9.0), moved(-4.0)];
             let (mut observer, dof) = ((), Dof::Translation3);
-            let progress = &mut Progress::new(&mut observer);
+            let progress = &mut Progress::new(&mut observer, Unit::MILLIMETRE);
             let before = level.costs(frame, &starts, progress).expect("costs");
             let found = level.optimise(frame, &starts, dof, progress).expect("results");
             let rough = level.approach(frame, &starts, dof, progress).expect("results");

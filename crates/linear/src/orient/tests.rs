@@ -1,6 +1,6 @@
 //! Tests of the lattice of rotation angles, and of the alignments of principal axes.
 
-use antsreg_core::{AffineTransform, Grid, Volume};
+use antsreg_core::{AffineTransform, Grid, Unit, Volume};
 use antsreg_kernels::{Cpu, Input};
 use nalgebra::{Matrix3, Point3, Rotation3};
 
@@ -86,7 +86,7 @@ fn stretched_orientations_are_added_if_the_model_has_a_scale_for_each_axis() {
     ] {
         let angles = AngleSearch { range_degrees: [0.0; 3], principal_axes, ..AngleSearch::default() };
         let mut observer = ();
-        let progress = &mut Progress::new(&mut observer);
+        let progress = &mut Progress::new(&mut observer, Unit::MILLIMETRE);
         let found = search(&level, &frame, dof, &angles, &poses, progress).expect("candidates");
         assert_eq!(found.len(), expected, "{dof:?}");
         assert!(found.is_sorted_by_key(|candidate| candidate.cost), "{dof:?}");

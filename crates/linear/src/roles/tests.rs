@@ -1,6 +1,6 @@
 //! Tests of transforms as parameters in either role, and of the transforms whose overlap a search expects.
 
-use antsreg_core::{Grid, Volume};
+use antsreg_core::{Grid, Unit, Volume};
 use antsreg_kernels::{Cpu, Input};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
 
@@ -49,7 +49,7 @@ fn both_roles_describe_the_same_transforms_and_have_each_others_costs() {
         assert!((transform.to_homogeneous() - expected.to_homogeneous()).amax() < 1e-9);
         let (level, swapped_level) = (exchanged.level(8.0, &parameters), given.level(8.0, &parameters));
         let mut observer = ();
-        let progress = &mut Progress::new(&mut observer);
+        let progress = &mut Progress::new(&mut observer, Unit::MILLIMETRE);
         let level = level.expect("a level");
         let costs = exchanged.costs(&level, &[Some(transform), Some(start), None], progress).expect("costs");
         let inverses = [transform, start].map(|transform| transform.inverse().expect("an inverse"));

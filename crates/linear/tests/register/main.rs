@@ -11,4 +11,5 @@ mod refusals;
 mod robustness;
 mod slices;
 mod translation;
+mod units;
 mod weights;

@@ -29,15 +29,6 @@ fn constant_images() {
 }
 
 #[test]
-fn images_as_small_as_a_mouse_brain() {
-    let mut small = fixed();
-    small.grid.spacing *= 0.1;
-    let error = refused(&fixed(), &small, [None; 2], &Options::default());
-    assert!(matches!(error, Error::TooSmall { side: Side::Moving, .. }));
-    assert!(error.to_string().contains("the longest side of the moving image is 18.0 mm"), "{error}");
-}
-
-#[test]
 fn voxels_that_are_not_numbers() {
     let (image, mut broken) = (fixed(), fixed());
     broken.voxels[5] = f32::NAN;

@@ -5,10 +5,10 @@ fn json(options: &Options) -> String {
 }
 
 #[test]
-fn displacements_are_rounded_to_a_thousandth_of_a_fine_voxel() {
+fn displacements_are_rounded_to_a_thousandth_of_a_voxel() {
     let halvings =
         |spacing: [f64; 3]| (Options::STEP_MM / Options::step_mm(&Grid::axis_aligned([9; 3], spacing))).log2();
-    for (spacing, expected) in [(2.0, 0.0), (0.75, 0.0), (0.7, 1.0), (0.5, 1.0), (0.25, 2.0), (0.001, 4.0)] {
+    for (spacing, expected) in [(2.0, -1.0), (0.75, 0.0), (0.7, 1.0), (0.5, 1.0), (0.25, 2.0), (0.001, 10.0)] {
         assert_eq!(halvings([3.0, spacing, 3.0]), expected, "{spacing}");
     }
     let slice = Grid::axis_aligned([9, 9, 1], [1.0, 1.0, 0.1]);

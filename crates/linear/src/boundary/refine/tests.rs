@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use antsreg_core::{Grid, Volume};
+use antsreg_core::{Grid, Unit, Volume};
 use antsreg_kernels::{Cpu, Input};
 use nalgebra::{Matrix3, Vector3};
 
@@ -48,10 +48,10 @@ fn refined(
     let boundary = Boundary { slope, from_start: true, ..Boundary::default() };
     let start = AffineTransform::identity();
     let before = Outcome { transform: start, start, cost: 1.0, levels: Vec::new(), exchanged: false, boundary: None };
-    let surface = Surface { all: samples(all), few: samples(few) };
+    let surface = Surface { unit: Unit::MILLIMETRE, all: samples(all), few: samples(few) };
     let frame = frame(false).of(Dof::Translation3);
     let mut observer = ();
-    let mut progress = Progress::new(&mut observer);
+    let mut progress = Progress::new(&mut observer, Unit::MILLIMETRE);
     let found = refine(&Cpu, &surface, moving, &frame, before, (&options, &boundary), &mut progress)?;
     let outcome = found.boundary.expect("an outcome");
     assert_eq!(found.cost, outcome.costs[usize::from(outcome.taken)]);
