@@ -84,10 +84,9 @@ pub fn run(program: Option<PathBuf>, words: Vec<OsString>) -> u8 {
     match args::Cli::try_parse_from(words) {
         Ok(cli) => start(cli.gpu_use(), || args::run(cli)),
         Err(told) => {
-            // Prints what the parser of the command line reports: an error, the help text or the version. An error of
-            // printing is ignored, because nobody could read a message about it.
-            let _ = told.print();
-            u8::try_from(told.exit_code()).unwrap_or(2)
+            // Prints what the parser of the command line reports: an error, the help text or the version.
+            let code = u8::try_from(told.exit_code()).unwrap_or(2);
+            if told.print().is_err() { code.max(1) } else { code }
         }
     }
 }

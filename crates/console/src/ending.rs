@@ -40,8 +40,12 @@ pub fn in_child(command: impl FnOnce() -> u8) -> u8 {
         return command();
     };
     let parent = rustix::process::getpid();
-    // SAFETY: this process has one thread. So no other thread holds a lock that stays locked in the child.
-    match unsafe { libc::fork() } {
+    // SAFETY: this process has one thread. So no other thread holds a lock that stays locked in the child, and none
+    // handles signals. If SIGCHLD stayed ignored, as some programs leave it, the system would keep no exit code.
+    match unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+        libc::fork()
+    } {
         0 => {
             drop((from_child, to_child));
             child(parent, from_parent, to_parent, command)

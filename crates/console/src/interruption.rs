@@ -42,11 +42,9 @@ pub fn clean_up() {
 
 /// Starts a thread that calls the function `act` with each signal that ends a program.
 pub(crate) fn watch_signals(act: impl Fn(i32) + Send + 'static) -> std::io::Result<()> {
-    let mut signals = Signals::new([SIGINT, SIGTERM])?;
-    // If the program was started with SIGHUP ignored, as `nohup` does, the signal stays ignored.
-    if !starts_ignored(SIGHUP) {
-        signals.add_signal(SIGHUP)?;
-    }
+    // A signal that the program was started to ignore stays ignored: SIGHUP under `nohup`, SIGINT in the background of a
+    // script.
+    let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !starts_ignored(*signal)))?;
     std::thread::Builder::new().name("signals".into()).spawn(move || signals.forever().for_each(act))?;
     Ok(())
 }

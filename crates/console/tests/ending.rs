@@ -53,18 +53,29 @@ impl Drop for Freed {
     }
 }
 
-/// Runs a case, and returns its status, its output, and the seconds until both the process and its output ended.
-fn run(case: &str, signal: Option<Signal>) -> (ExitStatus, String, f64) {
+/// Runs a case, and returns its status, its output, and the seconds until both the process and its output ended. The
+/// signals are sent as soon as the command has written a line.
+fn run(case: &str, signals: &[Signal]) -> (ExitStatus, String, f64) {
+    run_ignoring("", case, signals)
+}
+
+/// Like [`run`], in a process that is started with one signal ignored.
+fn run_ignoring(ignored: &str, case: &str, signals: &[Signal]) -> (ExitStatus, String, f64) {
     let began = Instant::now();
     let own = std::env::current_exe().expect("this program");
-    let mut process = Command::new(own).env("CASE", case).stdout(Stdio::piped()).spawn().expect("it starts");
+    let script = format!("trap '' {ignored}; exec \"$0\"");
+    let mut shell = Command::new("sh");
+    let started = shell.arg("-c").arg(if ignored.is_empty() { "exec \"$0\"" } else { &script }).arg(own);
+    let mut process = started.env("CASE", case).stdout(Stdio::piped()).spawn().expect("it starts");
     let mut output = process.stdout.take().expect("a pipe");
     let mut text = String::new();
-    if let Some(signal) = signal {
+    if !signals.is_empty() {
         let mut line = [0; 6];
         output.read_exact(&mut line).expect("a line");
         text += &String::from_utf8_lossy(&line);
-        kill_process(Pid::from_child(&process), signal).expect("the signal is sent");
+    }
+    for signal in signals {
+        kill_process(Pid::from_child(&process), *signal).expect("the signal is sent");
     }
     output.read_to_string(&mut text).expect("the output");
     let status = process.wait().expect("its end");
@@ -77,23 +88,32 @@ fn main() {
     }
     let end = END.as_secs_f64();
 
-    let (status, output, seconds) = run("plain", None);
+    let (status, output, seconds) = run("plain", &[]);
     assert_eq!((status.code(), output.as_str()), (Some(7), "done\nfreed\n"), "without a GPU");
     assert!(seconds >= end, "without a GPU the end of the command's process is waited for: {seconds} s");
 
-    let (status, output, seconds) = run("gpu", None);
+    let (status, output, seconds) = run("gpu", &[]);
     assert_eq!((status.code(), output.as_str()), (Some(7), "done\n"), "with a GPU");
     assert!(seconds < end, "the end of a process with a GPU is waited for: {seconds} s");
 
-    let (status, _, _) = run("killed", None);
+    let (status, _, _) = run("killed", &[]);
     assert_eq!(status.signal(), Some(9), "the signal that killed the command");
 
     for (signal, code) in [(Signal::INT, 130), (Signal::TERM, 143)] {
-        let (status, output, _) = run("interrupted", Some(signal));
+        let (status, output, _) = run("interrupted", &[signal]);
         assert_eq!((status.code(), output.as_str()), (Some(code), "ready\n"), "a signal is passed on");
     }
 
-    let (status, _, seconds) = run("interrupted", Some(Signal::KILL));
+    let (status, _, seconds) = run("interrupted", &[Signal::KILL]);
     assert_eq!(status.signal(), Some(9));
     assert!(seconds < 30.0, "the command goes on although its parent was killed: {seconds} s");
+
+    let (status, ..) = run_ignoring("CHLD", "gpu", &[]);
+    assert_eq!(status.code(), Some(7), "the exit code does not depend on SIGCHLD");
+    let (status, ..) = run_ignoring("CHLD", "plain", &[]);
+    assert_eq!(status.code(), Some(7), "the exit code does not depend on SIGCHLD");
+
+    // If SIGINT ended the command, the code would be 130.
+    let (status, ..) = run_ignoring("INT", "interrupted", &[Signal::INT, Signal::TERM]);
+    assert_eq!(status.code(), Some(143), "an ignored SIGINT stays ignored");
 }
