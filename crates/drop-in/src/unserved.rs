@@ -81,14 +81,11 @@ fn of_register(error: &register::Error) -> About<'_> {
     match error {
         register::Error::SliceAndVolume { .. } | register::Error::NotFinite { .. } => About::Arguments,
         register::Error::Linear { source, .. } => match source {
-            Linear::Constant(_) | Linear::TooSmall { .. } | Linear::SliceAndVolume { .. } => About::Arguments,
+            Linear::Constant(_) | Linear::SliceAndVolume { .. } => About::Arguments,
             Linear::Planes { .. } | Linear::NotFinite { .. } | Linear::FewVoxels { .. } => About::Arguments,
             _ => About::Other,
         },
-        register::Error::Deformable { source, .. } => match source {
-            register::syn::Error::Constant { .. } => About::Arguments,
-            _ => About::Other,
-        },
+        register::Error::Deformable { source: register::syn::Error::Constant { .. }, .. } => About::Arguments,
         _ => About::Other,
     }
 }

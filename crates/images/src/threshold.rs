@@ -171,9 +171,9 @@ mod tests {
         let mut voxels = three_classes();
         otsu(&mut voxels, 2, None).unwrap();
         assert!(voxels.iter().enumerate().all(|(n, value)| *value == class(n)));
-        let (mut voxels, mask) = (three_classes(), (0..300).map(|n| n % 2 == 0).collect::<Vec<_>>());
+        let (mut voxels, mask) = (three_classes(), (0..300_usize).map(|n| n.is_multiple_of(2)).collect::<Vec<_>>());
         otsu(&mut voxels, 2, Some(&mask)).unwrap();
-        let expected = |n: usize| if n % 2 == 0 { class(n) + 1.0 } else { 0.0 };
+        let expected = |n: usize| if n.is_multiple_of(2) { class(n) + 1.0 } else { 0.0 };
         assert!(voxels.iter().enumerate().all(|(n, value)| *value == expected(n)));
         let mut voxels = three_classes();
         k_means(&mut voxels, 3, Some(&mask)).unwrap();

@@ -43,7 +43,7 @@ impl Gaussian {
         }
         covariance /= total - squares / total;
         let determinant = covariance.determinant();
-        if !(determinant >= LEAST_DETERMINANT) {
+        if determinant.is_nan() || determinant < LEAST_DETERMINANT {
             return Err(singular);
         }
         let inverse = covariance.try_inverse().ok_or(singular)?;

@@ -122,7 +122,7 @@ impl Words<'_> {
     /// The argument is no number of this kind.
     pub fn count(&self, place: usize, default: usize) -> Result<usize, Refusal> {
         let number = self.number(place, default as f32)?;
-        match number >= 0.0 && number < 1e6 {
+        match (0.0..1e6).contains(&number) {
             true => Ok(number as usize),
             false => Err(self.refusal(format!("expected a number from 0, found {number}"))),
         }
