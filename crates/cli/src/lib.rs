@@ -19,6 +19,7 @@ mod jacobian;
 mod labels;
 mod many;
 mod motion;
+pub mod named;
 mod normalise;
 mod options;
 mod overlap;
