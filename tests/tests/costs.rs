@@ -64,8 +64,8 @@ fn what_a_cost_has_no_use_for_is_refused() {
         ("-t rigid --cost mi --bbr-type unsigned", "--bbr-type has no effect with --cost mi"),
         ("--cost lsq --histogram trilinear", "--histogram has no effect with --cost lsq"),
         ("--histogram partial-volume", "--histogram has no effect with --cost cr"),
-        ("--cost mi --bins 1", "1 is not in 2..=1024"),
-        ("--cost nmi --bins 1025", "1025 is not in 2..=1024"),
+        ("--cost mi --bins 1", "expected a whole number from 2 to 1024, found `1`"),
+        ("--cost nmi --bins 1025", "expected a whole number from 2 to 1024, found `1025`"),
         ("--transform syn-only --cost mi", "--cost has no effect with --transform syn-only"),
     ] {
         let run = place.run(&format!("register -f f.nii.gz -m m.nii.gz -o p --device cpu {options}"));

@@ -176,7 +176,6 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("antsRegistrationSyN.sh -d 3 -f f.nii.gz -m m.nii.gz -o o_ -t b", "-t b: splines"),
     ("antsRegistrationSyNQuick.sh -d 3 -f f.nii.gz -m m.nii.gz -o o_ -q 1", "-q: this script has no such option"),
-    ("antsAI -d 3 -m Mattes[PAIR,32] -t AlignCentersOfMass -o o_b.mat", "--transform AlignCentersOfMass"),
     ("antsAffineInitializer 3 f.nii.gz m.nii.gz o_a.h5", "o_a.h5: expected an output name that ends in .mat"),
     ("antsApplyTransforms -d 3 -i f.nii.gz -r m.nii.gz -o o_a.mnc", "o_a.mnc"),
     ("antsApplyTransforms -d 4 -i f.nii.gz -r m.nii.gz -o o_a.nii.gz", "dimension"),

@@ -9,7 +9,7 @@ use nalgebra::Matrix3;
 const LINES: &[(&str, &str)] = &[
     ("antsApplyTransforms -d 3 -i IN -r r.nii.gz -t a.mat -o OUT", "f.nii.gz"),
     ("antsApplyTransforms -d 3 -i f.nii.gz -r IN -t a.mat -o OUT", "r.nii.gz"),
-    ("antsApplyTransforms -d 3 -i f.nii.gz -r r.nii.gz -t IN -o [OUT,1]", "w.nii.gz"),
+    ("antsApplyTransforms -d 3 -i f.nii.gz -r r.nii.gz -t IN -t a.mat -o [OUT,1]", "w.nii.gz"),
     ("antsApplyTransforms -d 3 -r r.nii.gz -t IN -t a.mat -o Linear[OUT]", "b.mat"),
     ("antsApplyTransforms -d 3 -e 3 -i IN -r r.nii.gz -t a.mat -o OUT", "s.nii.gz"),
     ("antsApplyTransformsToPoints -d 3 -i IN -t a.mat -o OUT", "p.csv"),

@@ -106,7 +106,7 @@ fn nothing_is_written_over_what_is_read() {
     // file is refused.
     for verb in ["register -f f.nii.gz -m m.nii.gz", "labels -l fl.nii.gz -r f.nii.gz --apply identity"] {
         let message = place.refuse(2, &format!("{verb} -o out.nii.gz"));
-        assert!(message.contains("common start of the names") && message.contains("found out.nii.gz"), "{message}");
+        assert!(message.contains("common start of the names") && message.contains("found `out.nii.gz`"), "{message}");
     }
     std::fs::create_dir(place.path("sub")).expect("a folder");
     let run = place.succeed("register -f f.nii.gz -m m.nii.gz -o sub --dry-run");

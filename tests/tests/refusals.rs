@@ -171,7 +171,7 @@ fn numbers_out_of_all_proportion() {
         ("--edge-weight 1e38", "from 0 to 1000"),
         ("--channel f.nii.gz,m.nii.gz,cc,1e99", "from 0.001 to 1000"),
         ("--threads 100000", "from 1 to 1024"),
-        ("--iterations -3", "whole numbers, one per level"),
+        ("--iterations -3", "whole numbers from 0, one per level"),
     ] {
         let message = place.refuse(2, &format!("register -f f.nii.gz -m m.nii.gz -o p {option}"));
         let name = option.split(' ').next().unwrap_or_default();

@@ -107,7 +107,7 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
     let rounded = place.record("r_record.json");
     assert_eq!(
         (&syn["displacements_rounded_to_mm"], &rounded["displacements_rounded_to_mm"]),
-        (&Value::Null, &Value::from(1.0 / 1024.0))
+        (&Value::Null, &Value::from(1.0 / 256.0))
     );
     for name in ["1Warp.nii.gz", "1InverseWarp.nii.gz"] {
         let [exact, rounded] =

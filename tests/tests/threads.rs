@@ -72,5 +72,5 @@ fn too_few_threads_are_an_error_and_nothing_hangs() {
 fn more_workers_than_make_sense_are_refused() {
     let place = cohort();
     let message = place.refuse(2, "batch -f a.nii.gz b.nii.gz -o out --workers 20000");
-    assert!(message.contains("a whole number from 1 to 64, found 20000"), "{message}");
+    assert!(message.contains("a whole number from 1 to 64, found `20000`"), "{message}");
 }

@@ -106,14 +106,14 @@ fn each_integer_type_is_exact_or_refused() {
             assert_eq!(values(&place.read("o.nii")).1, moved(&expected), "{words}");
         }
         let narrow = place.run(&format!(
-            "as antsApplyTransforms -d 3 -i {name}.nii -r {name}.nii -n NearestNeighbor -u char -o narrow.nii"
+            "as antsApplyTransforms -d 3 -i {name}.nii -r {name}.nii -n NearestNeighbor -u char -o {name}_narrow.nii"
         ));
         if *name == "i8" {
             assert_eq!(narrow.code, Some(0), "{}", narrow.stderr);
         } else {
             assert_eq!(narrow.code, Some(2), "{name}: {}", narrow.stderr);
             assert!(narrow.stderr.contains("cannot be stored exactly as int8"), "{}", narrow.stderr);
-            assert!(!place.path("narrow.nii").exists());
+            assert!(!place.path(&format!("{name}_narrow.nii")).exists());
         }
     }
 }

@@ -283,9 +283,8 @@ mod tests {
         let grid = Grid::axis_aligned([24, 24, 8], [1.0; 3]);
         let clean = |voxel: usize| if voxel % 24 < 12 { 100.0 } else { 200.0 };
         let noise = |voxel: usize| {
-            let uniform =
-                |seed: usize| ((voxel * 7919 + seed * 104729) * 2654435761 % 4294967296) as f32 / 4294967296.0;
-            ((0..12).map(uniform).sum::<f32>() - 6.0) * 5.0
+            let mut random = fastrand::Rng::with_seed(voxel as u64);
+            ((0..12).map(|_| random.f32()).sum::<f32>() - 6.0) * 5.0
         };
         let voxels: Vec<f32> = (0..grid.len()).map(|voxel| clean(voxel) + noise(voxel)).collect();
         let image = Volume { grid, voxels };

@@ -248,9 +248,16 @@ mod tests {
 
     #[test]
     fn grey_operations_of_two_values_are_the_binary_ones() {
+        // The two differ at the faces of an image, where ITK's filters take other values for what lies outside.
+        let inside = |[nx, ny, nz]: [usize; 3], voxel: usize| {
+            let within = |at: usize, count: usize| count == 1 || (4..count - 4).contains(&at);
+            within(voxel % nx, nx) && within(voxel / nx % ny, ny) && within(voxel / (nx * ny), nz)
+        };
         for operation in [Operation::Erode, Operation::Dilate, Operation::Open, Operation::Close] {
-            for shape in [[9, 8, 7], [13, 12, 1]] {
-                let [mut as_grey, mut as_binary] = [random(shape, 0.5, 5), random(shape, 0.5, 5)];
+            for shape in [[15, 14, 13], [19, 18, 1]] {
+                let mut as_grey = random(shape, 0.5, 5);
+                as_grey.voxels.iter_mut().enumerate().for_each(|(n, value)| *value *= f32::from(inside(shape, n)));
+                let mut as_binary = as_grey.clone();
                 grey(&mut as_grey, operation, 2);
                 binary(&mut as_binary, operation, 2, 1.0);
                 assert_eq!(as_grey.voxels, as_binary.voxels, "{operation:?} {shape:?}");

@@ -80,9 +80,9 @@ fn level_images(masked: bool, options: &Options) -> usize {
 }
 
 /// Voxel size of the finest resolution level, mm, if `fixed` is the grid of the fixed image, and the object fills most of
-/// it.
+/// a small field of view. In a large one the object may be a human head, so no unit above 1 mm is assumed.
 fn finest_mm(fixed: &Grid, options: &Options) -> f64 {
-    fixed.spacing.min().max(options.finest_mm.max(1.0) * Unit::of_field(fixed).mm())
+    fixed.spacing.min().max(options.finest_mm.max(1.0) * Unit::of_field(fixed).mm().min(1.0))
 }
 
 #[cfg(test)]

@@ -52,8 +52,8 @@ pub(super) fn options() -> Vec<Opt> {
         winsorise(),
         restrict_deformation(),
         Opt::flag("--exact", |recipe| recipe.syn.exact = true, |recipe| recipe.syn.exact,
-            "Do not round displacements. By default they are rounded to multiples of 1/1024 mm, or of about a thousandth of a voxel on \
-            grids finer than 0.7 mm, or of finer steps if the warp would fold; compressed warps then take little more than half the space"),
+            "Do not round displacements. By default they are rounded to multiples of about a thousandth of a voxel (1/1024 mm at 1 mm), \
+            or of finer steps if the warp would fold; compressed warps then take little more than half the space"),
     ]
 }
 

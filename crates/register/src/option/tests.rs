@@ -80,7 +80,7 @@ fn ranges_are_those_of_the_stages() {
         ("gradient-step", "10.5", "a number above 0, at most 10"),
         ("gradient-step", "nan", "a number above 0"),
         ("update-variance", "-1", "a number from 0 to 10000"),
-        ("cc-radius", "17", "a whole number from 1 to 16"),
+        ("cc-radius", "33", "a whole number from 1 to 32"),
         ("cc-radius", "1.5", "a whole number"),
         ("metric-bins", "7", "a whole number from 8 to 256"),
         ("convergence-window", "1", "a whole number from 2"),

@@ -55,7 +55,7 @@ fn what_is_missing_or_not_served_is_named() {
         (format!("-t SyN[0.1] {metric} -c 10 -f 0 -s 0"), "--shrink-factors 0"),
         (format!("-t SyN[0.1] -m PSE[f,m,1] {LEVELS}"), "point sets"),
         (format!("-t SyN[0.1] -m CC[f] {LEVELS}"), "expected the moving image"),
-        (format!("-t Rigid[0.1] {metric} {LEVELS} -g 0x1x1"), "weights for Rigid[0.1], a linear transform"),
+        (format!("-t Rigid[0.1] {metric} {LEVELS} -g 0x1x1x1x1x1"), "weights for the parameters of Rigid[0.1]"),
         (format!("-t SyN[0.1] {metric} {LEVELS} -g 0x1"), "expected 3 numbers"),
     ];
     for (line, expected) in cases {
