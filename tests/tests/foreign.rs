@@ -200,7 +200,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("antsJointLabelFusion.sh -d 3 -t f.nii.gz -o o_ -g m.nii.gz -l l.nii.gz", "-g and -l: expected two or more"),
     ("antsJointLabelFusion.sh -d 3 -t f.nii.gz -o o_ -g a -l b -g c -l d -y b", "-t b: splines"),
     ("CreateJacobianDeterminantImage 3 warp.nii.gz", "arguments: expected 3 to 5, found 2"),
-    ("ImageMath 3 o_a.nii.gz GD f.nii.gz 2", "GD: is not supported"),
+    ("ImageMath 3 o_a.nii.gz BlobDetector f.nii.gz 2", "BlobDetector: is not supported"),
     ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -schedule s.sch", "-schedule"),
     ("flirt -in f.nii.gz -ref m.nii.gz -out o_a.nii.gz -cost bbr", "-wmseg"),
     ("mcflirt -in f.nii.gz -out o_a.nii.gz -cost woods", "-cost woods"),

@@ -116,7 +116,7 @@ fn a_warp_is_found_and_its_files_do_what_the_run_did() {
         assert!(
             pairs
                 .clone()
-                .all(|(exact, rounded)| (1024.0 * rounded).fract() == 0.0 && (exact - rounded).abs() <= 1.0 / 2048.0)
+                .all(|(exact, rounded)| (256.0 * rounded).fract() == 0.0 && (exact - rounded).abs() <= 1.0 / 512.0)
         );
         assert!(pairs.clone().any(|(exact, rounded)| exact != rounded), "{name}");
         let size = |prefix: &str| place.read(&format!("{prefix}{name}")).len();
