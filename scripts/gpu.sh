@@ -2,8 +2,10 @@
 # Checks and times everything on a machine with an NVIDIA GPU, which need not be the one that built it.
 #
 #   scripts/gpu.sh pack FOLDER OASIS   where Rust is: builds, and puts binaries and volumes (*_t1, *_labels) into FOLDER
-#   scripts/gpu.sh run FOLDER OUT      where the GPU is: parity (OUT/checked.json and OUT/checked_lab.json, to be committed as
-#                                      crates/{kernels,lab}/cu/checked.json), kernels, whole registrations
+#   scripts/gpu.sh run FOLDER OUT      where the GPU is: parity (OUT/checked.json, OUT/checked_lab.json and OUT/checked_pipeline.json,
+#                                      to be committed as crates/{kernels,lab}/cu/checked.json and tests/parity/checked.json),
+#                                      kernels, whole registrations
+#   scripts/gpu.sh parity FOLDER OUT   the parity tests alone, with their records
 #   scripts/gpu.sh sanitize FOLDER OUT the same small volumes under compute-sanitizer
 #   scripts/gpu.sh cohort FOLDER OUT   where the GPU is, or several of them: batches and templates by number of GPUs; TMPDIR
 #                                      wants a fast disk with 25 GB to spare
@@ -21,9 +23,14 @@ pack() {
     cargo build --release
     mkdir -p "$folder/oasis"
     strip -o "$folder/antsreg-gpu" target/release/antsreg-gpu
-    strip -o "$folder/parity" "$(built cargo test -p antsreg-kernels --test parity)"
-    strip -o "$folder/lab_parity" "$(built cargo test -p antsreg-lab --test parity)"
-    strip -o "$folder/pipeline_parity" "$(built cargo test -p antsreg-tests --test pipeline_parity)"
+    local tests="parity:antsreg-kernels:parity lab_parity:antsreg-lab:parity pipeline_parity:antsreg-tests:pipeline_parity" of name
+    for of in $tests; do
+        IFS=: read -r name package test <<< "$of"
+        local binary; binary=$(built cargo test -p "$package" --test "$test")
+        # The sources that the binary tests, for the record: the machine with the GPU need not have them.
+        "$binary" --describe "$folder/$name.json"
+        strip -o "$folder/$name" "$binary"
+    done
     strip -o "$folder/kernels" "$(built cargo bench -p antsreg-kernels --bench cuda_kernels)"
     cp "$oasis"/*_t1.nii.gz "$oasis"/*_labels.nii.gz "$oasis/common_labels.txt" "$folder/oasis"
     cp scripts/throughput.sh scripts/atlas_bars.sh "$folder"
@@ -33,14 +40,24 @@ register() { # FIXED MOVING PREFIX [OPTION…]
     "$folder/antsreg-gpu" register -f "$oasis/$1_t1.nii.gz" -m "$oasis/$2_t1.nii.gz" -o "$3" --device cuda "${@:4}"
 }
 
+# Compares all operations, the lab's schemes and whole registrations with the CPU, and writes the records.
+parity() {
+    folder=$1
+    local out=$2 failed=0 name record
+    for name in parity:checked lab_parity:checked_lab pipeline_parity:checked_pipeline; do
+        record=${name#*:} name=${name%:*}
+        "$folder/$name" --described "$folder/$name.json" --record "$out/$record.json" > "$out/$name.log" 2>&1 || failed=1
+        tail -3 "$out/$name.log"
+    done
+    return $failed
+}
+
 run() {
     folder=$1 oasis=$1/oasis
     local out=$2 work
     work=$(mktemp -d)
     "$folder/antsreg-gpu" info
-    "$folder/parity" --record "$out/checked.json" > "$out/parity.log" 2>&1 && tail -1 "$out/parity.log"
-    "$folder/lab_parity" --record "$out/checked_lab.json" > "$out/lab_parity.log" 2>&1 && tail -1 "$out/lab_parity.log"
-    "$folder/pipeline_parity" | tee "$out/pipeline_parity.log"
+    parity "$@"
     "$folder/kernels" > "$out/kernels.log"
     register 1000 1001 "$work/profile_" --profile > "$out/profile.log" 2>&1
     printf '\n| 1001 → 1000, seconds | read | device | affine | syn | outputs | all | process |\n|---|---|---|---|---|---|---|---|\n'
@@ -140,6 +157,6 @@ cohort() {
 }
 
 case ${1:-} in
-    pack | run | sanitize | cohort) "$@" ;;
-    *) sed -n '2,11s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    pack | run | parity | sanitize | cohort) "$@" ;;
+    *) sed -n '2,13s/^# \{0,1\}//p' "$0"; exit 2 ;;
 esac

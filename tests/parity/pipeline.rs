@@ -2,7 +2,13 @@
 //! results must agree.
 //!
 //! Runs only when named (`cargo test -p antsreg-tests --test pipeline_parity`), because it needs a device and fails
-//! without one.
+//! without one. With `--record [FILE]`, it writes a record of what it tested to FILE, by default `parity/checked.json`: the
+//! kernels, their launches and this test. The stages are not part of it, because most of their changes do not depend on
+//! the device.
+
+#[path = "../../crates/kernels/tests/record/mod.rs"]
+#[expect(dead_code, reason = "tests/checked.rs judges records")]
+mod record;
 
 use std::error::Error;
 
@@ -13,7 +19,10 @@ use antsreg_motion::{self as motion, Aligned, Cost};
 use antsreg_syn::{self as syn, Channel, Metric};
 use antsreg_tests::{Brain, grid};
 use nalgebra::{Matrix3, Point3, Rotation3, Vector3};
+use record::{Options, Record, Sources};
 
+/// The folders of code that the record covers.
+const SOURCES: &[&str] = &["../crates/kernels/src/cuda", "parity"];
 /// Largest accepted distance between the points to which the affines of CPU and GPU map the same point, mm. The devices
 /// add the terms of the cost in different orders, so Newton's last step ends at slightly different points.
 const AFFINE_MM: f64 = 0.02;
@@ -35,14 +44,19 @@ struct Found {
 }
 
 fn main() {
-    if let Err(error) = compare_all() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let options = Options::read(&arguments, concat!(env!("CARGO_MANIFEST_DIR"), "/parity/checked.json"), || {
+        Sources::of(env!("CARGO_MANIFEST_DIR"), SOURCES, antsreg_kernels::cuda::all_code().into_values())
+    });
+    if let Err(error) = compare_all(&options) {
         eprintln!("pipeline_parity: {error}");
         std::process::exit(1);
     }
 }
 
-fn compare_all() -> Result<(), Box<dyn Error>> {
+fn compare_all(checked: &Options) -> Result<(), Box<dyn Error>> {
     let cuda = Cuda::open(0)?;
+    let mut record = checked.begin(cuda.info());
     // The pair of images has different oblique grids; the moving brain is rotated, scaled and warped.
     let turned = *Rotation3::from_euler_angles(0.1, -0.2, 0.15).matrix();
     let fixed = Brain::standard().image(&grid(3.0, [0.0; 3], Matrix3::identity()));
@@ -67,6 +81,7 @@ fn compare_all() -> Result<(), Box<dyn Error>> {
         let held = [&cpu, &first].iter().all(|found| holds(&stages, &found.warps));
         let met = same && held && affine_mm <= AFFINE_MM && (0..2).all(within);
         bad += usize::from(!met);
+        record.add("registration", 2 * 3 * cpu.warps[0].vectors.len(), !met);
         println!(
             "{name:<24} affine {affine_mm:.4} mm, warps {:.4} and {:.4} voxel apart on average ({:.4} and {:.4} by rounding), \
              two runs {}{}: {}",
@@ -79,12 +94,13 @@ fn compare_all() -> Result<(), Box<dyn Error>> {
             if met { "met" } else { "MISSED" },
         );
     }
-    bad += compare_motion(&cuda)?;
+    bad += compare_motion(&cuda, &mut record)?;
+    checked.write(&record);
     if bad > 0 { Err(format!("{bad} variants differ").into()) } else { Ok(()) }
 }
 
 /// Aligns a series by each cost on both devices. Returns the number of costs whose results differ.
-fn compare_motion(cuda: &Cuda) -> Result<usize, Box<dyn Error>> {
+fn compare_motion(cuda: &Cuda, record: &mut Record) -> Result<usize, Box<dyn Error>> {
     let own = grid(4.0, [5.0, -3.0, 2.0], Matrix3::identity());
     let volumes: Vec<Volume> = (0..9)
         .map(|n| {
@@ -106,6 +122,7 @@ fn compare_motion(cuda: &Cuda) -> Result<usize, Box<dyn Error>> {
         let (most, of_rounding) = (apart_mm(&first), apart_mm(&rounded));
         let met = first == second && most <= MOTION_MM.max(OF_ROUNDING * of_rounding);
         bad += usize::from(!met);
+        record.add("motion", 12 * first.len(), !met);
         let same = if first == second { "the same" } else { "differ" };
         let verdict = if met { "met" } else { "MISSED" };
         println!(

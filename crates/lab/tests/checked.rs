@@ -1,18 +1,21 @@
-//! Checks, without a device, that the committed CUDA kernels of the histogram algorithms are the kernels that were last
-//! checked on a device.
+//! Checks, without a device, that the committed kernels of the histogram algorithms and their launches are those that were
+//! last checked on a device.
 
-#[path = "../../kernels/tests/code_digest/mod.rs"]
-mod code_digest;
+#[path = "../../kernels/tests/record/mod.rs"]
+#[expect(dead_code, reason = "the parity test writes records")]
+mod record;
 
-const RECORD: &str = include_str!("../cu/checked.json");
+use record::{Record, Sources};
 
 #[test]
-fn the_committed_code_was_checked_on_a_device() {
-    let digest = code_digest::digest(&antsreg_lab::schemes::CODE);
+fn what_is_committed_was_checked_on_a_device() {
+    let record: Record = serde_json::from_str(include_str!("../cu/checked.json")).expect("a record");
+    let folders = ["src/schemes", "tests/parity"];
+    let now = Sources::of(env!("CARGO_MANIFEST_DIR"), &folders, &antsreg_lab::schemes::CODE);
+    let faults = record.faults(&now, &[]);
     assert!(
-        RECORD.contains(&format!("\"code_sha256\": \"{digest}\"")),
-        "the code of the schemes, now {digest}, changed since the last check on a device; on a machine with one, run \
-         `cargo test -p antsreg-lab --test parity -- --record`. The record says:\n{RECORD}"
+        faults.is_empty(),
+        "on a machine with a GPU, run `cargo test -p antsreg-lab --test parity -- --record`:\n{}",
+        faults.join("\n")
     );
-    assert!(RECORD.contains("\"differ\": 0\n"), "the last check found differences:\n{RECORD}");
 }

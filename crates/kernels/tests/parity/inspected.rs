@@ -4,7 +4,8 @@
 use antsreg_core::AffineTransform;
 use antsreg_kernels::bias::BiasBackend;
 use antsreg_kernels::fusion::FusionBackend;
-use antsreg_kernels::{Backend, Cpu, Cuda, Error, JointParameters, Lent};
+use antsreg_kernels::ops::{Memory, Similarity};
+use antsreg_kernels::{Cpu, Cuda, Error, JointParameters, Lent};
 
 /// A backend whose intermediate results can be read and compared.
 pub trait Inspected: BiasBackend + FusionBackend {
@@ -18,6 +19,18 @@ pub trait Inspected: BiasBackend + FusionBackend {
         parameters: &JointParameters,
         fixed_to_moving: &AffineTransform,
     ) -> Result<Vec<u64>, Error>;
+
+    /// The correlation ratio with interpolation by the texture unit, if there is one.
+    fn correlation_ratio_filtered(
+        &self,
+        fixed: &Self::FixedBins,
+        moving: &Self::Image,
+        moving_weight: Option<&Self::Image>,
+        edge_voxels: [f64; 3],
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<f64>, Error> {
+        self.correlation_ratio(fixed, moving, moving_weight, edge_voxels, fixed_to_moving)
+    }
 
     /// The numbers of an array that was lent to another library, in the order of their memory addresses.
     fn numbers_of(&self, lent: &Lent) -> Result<Vec<f32>, Error>;
@@ -44,8 +57,10 @@ fn of_cuda(cuda: &Cuda, lent: &Lent) -> Result<Vec<f32>, Error> {
 }
 
 macro_rules! inspected {
-    ($($device:ty, $numbers:ident);*) => {$(
+    ($($device:ty, $numbers:ident, { $($more:item)* });*) => {$(
         impl Inspected for $device {
+            $($more)*
+
             fn joint_histogram(
                 &self,
                 fixed: &Self::FixedBins,
@@ -71,4 +86,18 @@ macro_rules! inspected {
     )*};
 }
 
-inspected!(Cpu, of_cpu; Cuda, of_cuda);
+inspected!(Cpu, of_cpu, {}; Cuda, of_cuda, {
+    fn correlation_ratio_filtered(
+        &self,
+        fixed: &Self::FixedBins,
+        moving: &Self::Image,
+        moving_weight: Option<&Self::Image>,
+        edge_voxels: [f64; 3],
+        fixed_to_moving: &[AffineTransform],
+    ) -> Result<Vec<f64>, Error> {
+        self.filter_by_texture(true);
+        let costs = self.correlation_ratio(fixed, moving, moving_weight, edge_voxels, fixed_to_moving);
+        self.filter_by_texture(false);
+        costs
+    }
+});

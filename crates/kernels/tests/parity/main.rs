@@ -3,31 +3,29 @@
 //! kernels from PTX.
 //!
 //! The test runs only when named (`cargo test -p antsreg-kernels --test parity`), because it needs a device and fails
-//! without one. With `--record [FILE]`, the test writes the digest of the tested code to FILE, by default
-//! `cu/checked.json`. A world is a set of test operands. For slow checkers of memory accesses, `--small` uses a few
+//! without one. With `--record [FILE]`, the test writes a record of what it tested to FILE, by default
+//! `cu/checked.json`; `--describe FILE` and `--described FILE` are for machines without the sources. `--count` needs no
+//! device: it counts the results of each operation. A world is a set of test operands. For slow checkers of memory accesses, `--small` uses a few
 //! small worlds, and `--world NAME` uses only the world with this name.
-
-#[path = "../code_digest/mod.rs"]
-mod code_digest;
 
 mod bias;
 mod costs;
 mod fusion;
 mod inspected;
 mod operations;
+#[path = "../record/mod.rs"]
+#[expect(dead_code, reason = "tests/checked.rs judges records")]
 mod record;
 mod sides;
 mod world;
 
 use antsreg_kernels::{Cpu, Cuda, Error};
 use operations::{Outcome, run, run_large};
-use record::Summary;
+use record::{Options, Record, Sources};
 use world::World;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let record = arguments.iter().position(|argument| argument == "--record");
-    let file = record.map(|at| arguments.get(at + 1).cloned().unwrap_or_else(record::default_file));
     let small = arguments.iter().any(|argument| argument == "--small");
     let world = arguments.iter().position(|argument| argument == "--world").map(|at| arguments.get(at + 1));
     let mut worlds = if small { World::small() } else { World::all() };
@@ -36,19 +34,21 @@ fn main() {
         fail("there is no such world");
     }
     let whole = !small && world.is_none();
-    match check(&worlds, whole) {
-        Ok(summary) => {
-            println!("{summary}");
-            if let Some(file) = file {
-                if !whole {
-                    fail("a record needs the whole check");
-                }
-                let digest = code_digest::digest(antsreg_kernels::cuda::all_code().into_values());
-                if let Err(error) = std::fs::write(&file, record::json(&summary, &digest)) {
-                    fail(&format!("{file}: {error}"));
-                }
-            }
-            if summary.failed() {
+    if arguments.iter().any(|argument| argument == "--count") {
+        return count(&worlds, whole).unwrap_or_else(|error| fail(&error.to_string()));
+    }
+    let folders = ["src/cuda", "tests/parity"];
+    let options = Options::read(&arguments, concat!(env!("CARGO_MANIFEST_DIR"), "/cu/checked.json"), || {
+        Sources::of(env!("CARGO_MANIFEST_DIR"), &folders, antsreg_kernels::cuda::all_code().into_values())
+    });
+    if options.record.is_some() && !whole {
+        fail("a record needs the whole check");
+    }
+    match check(&worlds, whole, &options) {
+        Ok(record) => {
+            println!("{record}");
+            options.write(&record);
+            if record.differ > 0 {
                 fail("CPU and CUDA differ");
             }
         }
@@ -56,32 +56,49 @@ fn main() {
     }
 }
 
+/// Prints the number of results of each operation, which the CPU alone shows.
+fn count(worlds: &[World], large: bool) -> Result<(), Error> {
+    let mut results = std::collections::BTreeMap::<String, usize>::new();
+    let mut outcomes = Vec::new();
+    for world in worlds {
+        outcomes.extend(run(&Cpu, world)?.into_iter().map(|outcome| outcome.operation));
+    }
+    if large {
+        outcomes.extend(run_large(&Cpu)?.into_iter().map(|outcome| outcome.operation));
+    }
+    for operation in outcomes {
+        *results.entry(record::name(&operation).into()).or_default() += 1;
+    }
+    results.iter().for_each(|(name, count)| println!("{name} {count}"));
+    Ok(())
+}
+
 fn fail(reason: &str) -> ! {
     eprintln!("parity: {reason}");
     std::process::exit(1)
 }
 
-/// Compares the results of the CPU with those of two runs on a device, and adds the comparisons to the summary.
-fn add(summary: &mut Summary, world: &str, cpu: &[Outcome], [first, second]: [&[Outcome]; 2]) {
+/// Compares the results of the CPU with those of two runs on a device, and adds the comparisons to the record.
+fn add(record: &mut Record, world: &str, cpu: &[Outcome], [first, second]: [&[Outcome]; 2]) {
     for ((cpu, first), second) in cpu.iter().zip(first).zip(second) {
         let difference = compare(cpu, first, second);
         if let Some(difference) = &difference {
             println!("{world:<14} {:<28} {difference}", cpu.operation);
         }
-        summary.add(cpu.values.len(), difference.is_some());
+        record.add(&cpu.operation, cpu.values.len(), difference.is_some());
     }
 }
 
-fn check(worlds: &[World], large: bool) -> Result<Summary, Error> {
+fn check(worlds: &[World], large: bool, options: &Options) -> Result<Record, Error> {
     let (cuda, compiling) = (Cuda::open(0)?, Cuda::open_compiling(0)?);
-    let mut summary = Summary::new(cuda.info());
+    let mut record = options.begin(cuda.info());
     for world in worlds {
-        add(&mut summary, world.name, &run(&Cpu, world)?, [&run(&cuda, world)?, &run(&compiling, world)?]);
+        add(&mut record, world.name, &run(&Cpu, world)?, [&run(&cuda, world)?, &run(&compiling, world)?]);
     }
     if large {
-        add(&mut summary, "large", &run_large(&Cpu)?, [&run_large(&cuda)?, &run_large(&compiling)?]);
+        add(&mut record, "large", &run_large(&Cpu)?, [&run_large(&cuda)?, &run_large(&compiling)?]);
     }
-    Ok(summary)
+    Ok(record)
 }
 
 /// Compares a result of the CPU with the results of two runs on the GPU. Returns a description of the difference, if

@@ -2,14 +2,13 @@
 //! twice: from machine code, and compiled from their PTX by the driver.
 //!
 //! The test runs only when named (`cargo test -p antsreg-lab --test parity`), because it fails on a machine without a
-//! CUDA device. With `--record`, it writes the name of the device and the digest of the tested code to
+//! CUDA device. With `--record`, it writes a record of what it tested to
 //! `cu/checked.json`; with `--record FILE`, it writes them to this file. With `--small`, it uses few small test
 //! volumes, for slow checkers of memory accesses.
 
-#[path = "../../../kernels/tests/code_digest/mod.rs"]
-mod code_digest;
 mod oracle;
-#[path = "../../../kernels/tests/parity/record.rs"]
+#[path = "../../../kernels/tests/record/mod.rs"]
+#[expect(dead_code, reason = "tests/checked.rs judges records")]
 mod record;
 mod schemes;
 #[path = "../../../kernels/tests/parity/world.rs"]
@@ -18,27 +17,24 @@ mod world;
 
 use antsreg_kernels::Cuda;
 use antsreg_lab::Error;
-use record::Summary;
+use record::{Options, Record, Sources};
 use world::World;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let record = arguments.iter().position(|argument| argument == "--record");
-    let file = record.map(|at| arguments.get(at + 1).cloned().unwrap_or_else(record::default_file));
     let small = arguments.iter().any(|argument| argument == "--small");
-    match check(&if small { World::small() } else { World::all() }) {
-        Ok(summary) => {
-            println!("{summary}");
-            if let Some(file) = file {
-                if small {
-                    fail("a record needs the whole check");
-                }
-                let digest = code_digest::digest(&antsreg_lab::schemes::CODE);
-                if let Err(error) = std::fs::write(&file, record::json(&summary, &digest)) {
-                    fail(&format!("{file}: {error}"));
-                }
-            }
-            if summary.failed() {
+    let folders = ["src/schemes", "tests/parity"];
+    let options = Options::read(&arguments, concat!(env!("CARGO_MANIFEST_DIR"), "/cu/checked.json"), || {
+        Sources::of(env!("CARGO_MANIFEST_DIR"), &folders, &antsreg_lab::schemes::CODE)
+    });
+    if options.record.is_some() && small {
+        fail("a record needs the whole check");
+    }
+    match check(&if small { World::small() } else { World::all() }, &options) {
+        Ok(record) => {
+            println!("{record}");
+            options.write(&record);
+            if record.differ > 0 {
                 fail("schemes differ from double precision");
             }
         }
@@ -51,11 +47,11 @@ fn fail(reason: &str) -> ! {
     std::process::exit(1)
 }
 
-fn check(worlds: &[World]) -> Result<Summary, Error> {
+fn check(worlds: &[World], options: &Options) -> Result<Record, Error> {
     let (cuda, compiling) = (Cuda::open(0)?, Cuda::open_compiling(0)?);
-    let mut summary = Summary::new(cuda.info());
+    let mut record = options.begin(cuda.info());
     for device in [&cuda, &compiling] {
-        schemes::check(device, worlds, &mut summary)?;
+        schemes::check(device, worlds, &mut record)?;
     }
-    Ok(summary)
+    Ok(record)
 }

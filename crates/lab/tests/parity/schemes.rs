@@ -7,11 +7,11 @@ use antsreg_lab::Error;
 use antsreg_lab::schemes::{CrScheme, CrSums, FixedVolume, Histograms, MiScheme, Order, Pair, Settings, Values};
 
 use crate::oracle::{Bins, Case, Oracle};
-use crate::record::Summary;
+use crate::record::Record;
 use crate::world::World;
 
-/// Runs all histogram algorithms on all test cases and adds the results to the summary.
-pub fn check(cuda: &Cuda, worlds: &[World], summary: &mut Summary) -> Result<(), Error> {
+/// Runs all histogram algorithms on all test cases and adds the results to the record.
+pub fn check(cuda: &Cuda, worlds: &[World], record: &mut Record) -> Result<(), Error> {
     let histograms = Histograms::open(cuda)?;
     // Assumed number of thread blocks for the algorithms that launch as many blocks as the device can run at once.
     let least_blocks = cuda.info().multiprocessors as usize;
@@ -27,7 +27,7 @@ pub fn check(cuda: &Cuda, worlds: &[World], summary: &mut Summary) -> Result<(),
             let oracle = Oracle::new(&case, &voxel_bins);
             let pair = histograms.pair(&volume, case.values(), case.bins)?;
             let mut note = |scheme: &str, values: usize, difference: Option<String>| {
-                summary.add(values, difference.is_some());
+                record.add("schemes", values, difference.is_some());
                 if let Some(difference) = difference {
                     println!("{:<14} {} {}: {scheme}: {difference}", world.name, case.name, case.bins);
                 }
@@ -62,7 +62,7 @@ pub fn check(cuda: &Cuda, worlds: &[World], summary: &mut Summary) -> Result<(),
             }
         }
     }
-    refusals(&histograms, summary)
+    refusals(&histograms, record)
 }
 
 fn run_sums(
@@ -116,12 +116,12 @@ fn mi_settings() -> Vec<(MiScheme, Settings, bool)> {
     all
 }
 
-fn refusals(histograms: &Histograms<'_>, summary: &mut Summary) -> Result<(), Error> {
+fn refusals(histograms: &Histograms<'_>, record: &mut Record) -> Result<(), Error> {
     let values = [0.0, 0.25, 0.5, 1.0];
     let volume = FixedVolume::new([2, 2, 1], values.to_vec())?;
     for (bins, possible) in [(0, false), (1, false), (2, true), (1024, true), (1025, false)] {
         let refused = matches!(histograms.pair(&volume, Values::Given(&values), bins), Err(Error::Bins { .. }));
-        summary.add(1, refused == possible);
+        record.add("refusals", 1, refused == possible);
         if refused == possible {
             println!("{bins} bins: {}", if refused { "refused" } else { "not refused" });
         }
