@@ -88,7 +88,7 @@ impl Measures {
         let search = Search::new(grid, fixed, [&all, &straight.object], seen)?;
         let place = search.places[0];
         let here = [0.0; 6];
-        let climb = |by, mirrored, steps: &[f64]| search.climb(by, here, mirrored, steps, 1);
+        let climb = |by, mirrored, steps: &[f64]| search.climb(by, here, mirrored, steps);
         let (far, (by_information, (by_correlation, mirrored))) = rayon::join(
             || search.far(Joint::information),
             || {

@@ -24,6 +24,8 @@ pub(crate) struct Search<'a> {
     axes: Vec<usize>,
     /// Share of the points that a move must leave with data.
     least: f64,
+    /// A climb compares every so many voxels.
+    stride: usize,
 }
 
 /// A place that a search found: the move from the result, and the similarity there.
@@ -46,7 +48,7 @@ impl<'a> Search<'a> {
             (0..3).all(|axis| at(*n)[axis] + MARGIN >= first[axis] && at(*n)[axis] <= last[axis] + MARGIN)
         };
         let voxels: Vec<usize> = (0..grid.len()).filter(near).collect();
-        let points = voxels.iter().map(|n| Point3::from(at(*n).map(|index| index as f64))).collect();
+        let points: Vec<_> = voxels.iter().map(|n| Point3::from(at(*n).map(|index| index as f64))).collect();
         // A slice moves in its plane only.
         let across = (0..3).max_by(|a, b| {
             let of = |axis: usize| grid.direction[(axis, 2)].abs();
@@ -56,8 +58,9 @@ impl<'a> Search<'a> {
         let axes = (0..6).filter(|axis| !grid.is_slice() || in_plane(axis)).collect();
         let fixed = fixed.iter().map(|value| objects[0].scaled(*value)).collect();
         let moving = seen.values.iter().map(|value| objects[1].scaled(*value)).collect();
-        let mut search =
-            Search { grid, fixed, moving, inside: &seen.inside, places, points, voxels, axes, least: 0.0 };
+        let stride = points.len().div_ceil(CLIMBED).max(1);
+        let inside = &seen.inside;
+        let mut search = Search { grid, fixed, moving, inside, places, points, voxels, axes, least: 0.0, stride };
         let here = search.joint(&[0.0; 6], false, 1).total();
         search.least = LEAST_LEFT * here / search.points.len().max(1) as f64;
         Some(search)
@@ -97,8 +100,14 @@ impl<'a> Search<'a> {
     }
 
     /// Climbs from a move by steps along one parameter at a time. Each step length, radians or radii, is tried until no
-    /// parameter gains by it, at most twice.
-    pub fn climb(&self, by: Similarity, from: Move, mirrored: bool, steps: &[f64], stride: usize) -> Found {
+    /// parameter gains by it, at most twice. The similarity at the end is that of all voxels.
+    pub fn climb(&self, by: Similarity, from: Move, mirrored: bool, steps: &[f64]) -> Found {
+        let Found { turn, .. } = self.climb_roughly(by, from, mirrored, steps, self.stride);
+        Found { turn, similarity: self.similarity(by, &turn, mirrored, 1) }
+    }
+
+    /// Climbs as [`Search::climb`] does, by the similarity of every `stride`th voxel.
+    fn climb_roughly(&self, by: Similarity, from: Move, mirrored: bool, steps: &[f64], stride: usize) -> Found {
         let similarity = |turn: &Move| self.similarity(by, turn, mirrored, stride);
         let mut best = Found { turn: from, similarity: similarity(&from) };
         for step in steps {
@@ -124,8 +133,8 @@ impl<'a> Search<'a> {
 
     /// The best place that climbs from far moves reach: turns about each axis by 30°, 60° and 180°, and shifts.
     pub fn far(&self, by: Similarity) -> Found {
-        /// Every fourth voxel is read until the best starts are known.
-        const STRIDE: usize = 4;
+        /// A fourth as many voxels as in other climbs are compared until the best starts are known.
+        const ROUGHER: usize = 4;
         /// Number of starts that are followed with all voxels.
         const FOLLOWED: usize = 3;
         let turns = [0.5, -0.5, 1.0, -1.0, std::f64::consts::PI];
@@ -141,16 +150,20 @@ impl<'a> Search<'a> {
                 })
             })
             .collect();
-        let climb = |start: &Move| self.climb(by, *start, false, &[0.25, 0.12], STRIDE);
+        let rough = ROUGHER * self.stride;
+        let climb = |start: &Move| self.climb_roughly(by, *start, false, &[0.25, 0.12], rough);
         let mut reached: Vec<Found> = starts.par_iter().map(climb).collect();
         reached.sort_by(|a, b| b.similarity.total_cmp(&a.similarity));
         reached.truncate(FOLLOWED);
-        let follow = |found: &Found| self.climb(by, found.turn, false, &NEAR, 1);
+        let follow = |found: &Found| self.climb(by, found.turn, false, &NEAR);
         let followed: Vec<Found> = reached.par_iter().map(follow).collect();
         let none = Found { turn: [0.0; 6], similarity: 0.0 };
         followed.into_iter().fold(none, |best, found| if found.similarity > best.similarity { found } else { best })
     }
 }
+
+/// A climb compares about this number of voxels, some 30 for each bin of the histogram.
+const CLIMBED: usize = 1 << 14;
 
 /// A move must leave this share of the voxels that have data at the result. Fewer voxels could match by chance.
 const LEAST_LEFT: f64 = 0.7;
