@@ -10,6 +10,7 @@ A module and its own child count as any two files do. Tests do not count.
     scripts/cycles_check.py --except lab all crates but these
 """
 
+import argparse
 import re
 import sys
 from pathlib import Path
@@ -157,9 +158,12 @@ def circles(uses: dict[Module, dict[Module, set[str]]]) -> list[list[Module]]:
     return found
 
 
-def main(arguments: list[str]) -> int:
-    left_out = arguments[1:] if arguments[:1] == ["--except"] else []
-    wanted = [] if left_out else arguments
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("crates", nargs="*", metavar="CRATE", help="crates to check [default: all]")
+    parser.add_argument("--except", nargs="+", default=[], metavar="CRATE", dest="left_out", help="crates left out")
+    typed = parser.parse_args()
+    left_out, wanted = typed.left_out, typed.crates
     count, failed = 0, 0
     for source in sorted([*ROOT.glob("crates/*/src"), *ROOT.glob("tools/*/src")]):
         if source.parent.name in left_out or (wanted and source.parent.name not in wanted):
@@ -179,4 +183,4 @@ def main(arguments: list[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

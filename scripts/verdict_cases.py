@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import importlib.util
 import os
 import shutil
 import tempfile
@@ -26,10 +27,14 @@ import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-import numpy as np
-from verdict import volume
-from verdict.made import Case, Store, extent, make, points, registered
-from verdict.sources import AFFINES, IMAGES
+import environment
+
+# The help is shown without packages.
+if importlib.util.find_spec("numpy"):
+    import numpy as np
+    from verdict import volume
+    from verdict.made import Case, Store, extent, make, points, registered
+    from verdict.sources import AFFINES, IMAGES
 
 #: Errors up to this share of the extent are good, errors from the second on are failures.
 GOOD, FAILED = 0.0075, 0.025
@@ -132,6 +137,8 @@ STORES: dict[str, Store] = {}
 def main() -> None:
     """Make the table."""
     typed = arguments()
+    if not importlib.util.find_spec("numpy"):
+        environment.enter()
     if typed.prepare:
         prepare(typed.data, typed.out)
         return

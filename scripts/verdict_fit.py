@@ -19,11 +19,16 @@ from __future__ import annotations
 import argparse
 import csv
 import gzip
+import importlib.util
 import json
 import sys
 from pathlib import Path
 
-import numpy as np
+import environment
+
+# The help is shown without packages.
+if importlib.util.find_spec("numpy"):
+    import numpy as np
 
 MEASURES = [
     "information", "explained", "local", "local_warped", "overlap", "overlap_warped", "covered", "gain", "local_gain",
@@ -83,6 +88,8 @@ def main() -> None:
     parser.add_argument("--write", type=Path, help="file of the model")
     parser.add_argument("--check", type=Path, help="file of the model, which is compared")
     typed = parser.parse_args()
+    if not importlib.util.find_spec("numpy"):
+        environment.enter()
     rows = read(typed.cases)
     mirrored = [row for row in rows if row["kind"] == "mirrored"]
     rows = [row for row in rows if row["kind"] != "mirrored" and row["label"] != "between"]

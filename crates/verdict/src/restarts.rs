@@ -24,7 +24,7 @@ pub(crate) struct Search<'a> {
     axes: Vec<usize>,
     /// Share of the points that a move must leave with data.
     least: f64,
-    /// A climb compares every so many voxels.
+    /// A climb compares every `stride`th voxel.
     stride: usize,
 }
 
