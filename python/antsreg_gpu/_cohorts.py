@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
 from . import _native
-from ._errors import InputError
-from ._images import ImageLike, is_path, kind_of, made, path_of, read, read_labels
+from ._errors import Error, InputError, OptionError
+from ._images import ImageLike, SpatialImage, is_path, made, path_of, read, read_labels
 from ._options import Options, Start
-from ._process import run_command
 from ._registration import register_many
-from ._words import words
 
 
 def labels(
@@ -31,7 +31,7 @@ def labels(
     linear: Optional[Options] = None,
     syn: Optional[Options] = None,
     levels: Optional[Options] = None,
-) -> Any:
+) -> SpatialImage:
     """Labels an image: registers several atlases to the image, resamples their label maps on its grid and fuses them.
 
     Parameters
@@ -76,7 +76,7 @@ def labels(
         map_of = read_labels(of, f"the labels of atlas {n}")
         carried.append(_native.resample_labels(map_of, space, chain, interpolation)[0])
     fused = _native.fuse(target, images, carried, json.dumps(options))
-    return made(fused.array, fused.affine, kind_of(image))
+    return made(fused.array, fused.affine)
 
 
 def template(
@@ -113,6 +113,18 @@ def template(
     unnamed = [subject for subject in subjects if not is_path(subject)]
     if unnamed:
         raise InputError(f"subjects: expected paths, found {type(unnamed[0]).__name__}; save the images first")
-    given = ["atlas", *words({"output": path_of(folder), "device": device, "quiet": True, **options})]
-    run_command([*given, *(path_of(subject) for subject in subjects)])
+    words = ["atlas", "--output", path_of(folder), "--device", device, "--quiet"]
+    for name, value in options.items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(value, (list, tuple)):
+            words += [option, "x".join(str(part) for part in value)]
+        elif value is True:
+            words.append(option)
+        elif value is not False and value is not None:
+            words += [option, str(value)]
+    words += [path_of(subject) for subject in subjects]
+    done = subprocess.run([sys.executable, "-m", "antsreg_gpu", *words], stderr=subprocess.PIPE, text=True)
+    if done.returncode:
+        kind = OptionError if done.returncode == 2 else Error
+        raise kind(done.stderr.strip().removeprefix("error: ") or f"exit code {done.returncode}")
     return Path(path_of(folder))

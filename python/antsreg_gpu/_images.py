@@ -87,43 +87,13 @@ class Image:
         return f"Image(shape={self.shape}, dtype={self._array.dtype})"
 
 
-def kind_of(given: object) -> str:
-    """The library whose image this is, if results are returned as its images: ``ants``, ``SimpleITK``, or nothing."""
-    module = type(given).__module__.split(".")[0]
-    return {"ants": "ants", "antspyx": "ants", "SimpleITK": "SimpleITK"}.get(module, "")
-
-
-def made(array: NDArray[Any], affine: ArrayLike, kind: str = "") -> Any:
-    """Returns a computed image as an image of the library ``kind``.
-
-    Without ``kind`` it is an image of nibabel if nibabel is installed, otherwise an `Image`.
-    """
-    if kind:
-        return _as_itk(array, np.asarray(affine, dtype=np.float64), kind)
+def made(array: NDArray[Any], affine: ArrayLike) -> SpatialImage:
+    """Returns a computed image as an image of nibabel if nibabel is installed, otherwise as an `Image`."""
     try:
         nibabel: Any = importlib.import_module("nibabel")
     except ImportError:
         return Image(array, affine)
     image: SpatialImage = nibabel.Nifti1Image(array, np.asarray(affine, dtype=np.float64))
-    return image
-
-
-def _as_itk(array: NDArray[Any], affine: NDArray[np.float64], kind: str) -> Any:
-    """An image of ANTsPy or SimpleITK."""
-    axes = array.ndim if array.ndim < 4 else 3
-    world = LPS @ affine
-    spacing = np.linalg.norm(world[:axes, :axes], axis=0)
-    direction, origin = world[:axes, :axes] / spacing, world[:axes, 3]
-    if kind == "ants":
-        ants: Any = importlib.import_module("ants")
-        return ants.from_numpy(
-            np.ascontiguousarray(array), origin=origin.tolist(), spacing=spacing.tolist(), direction=direction
-        )
-    sitk: Any = importlib.import_module("SimpleITK")
-    image = sitk.GetImageFromArray(np.ascontiguousarray(array.T))
-    image.SetOrigin(origin.tolist())
-    image.SetSpacing(spacing.tolist())
-    image.SetDirection(direction.ravel().tolist())
     return image
 
 
@@ -138,35 +108,8 @@ def path_of(given: Any) -> str:
     return name if isinstance(name, str) else os.fsdecode(name)
 
 
-def mask_of(given: ImageLike, name: str) -> Optional[_native.Image]:
-    """The mask of an image whose voxels are a masked array of numpy: 1 where voxels count. None without a mask."""
-    array = _masked(given)
-    if array is None:
-        return None
-    counts = np.asarray(~np.ma.getmaskarray(array), dtype=np.float32)
-    affine = given[1] if isinstance(given, tuple) else given.affine
-    return _native.Image.copy(counts.reshape(_flat(counts.shape)), _matrix(affine, name), f"the mask of {name}")
-
-
-def _masked(given: Any) -> Any:
-    """The voxels of an image, if they are a masked array of numpy; otherwise None."""
-    array = given[0] if isinstance(given, tuple) and len(given) == 2 else getattr(given, "dataobj", None)
-    return array if isinstance(array, np.ma.MaskedArray) else None
-
-
-def read(given: ImageLike, name: str, *, masked: bool = False) -> _native.Image:
-    """Loads an image into the library. ``name`` stands for the image in messages if the image has no file name.
-
-    ``masked`` says whether the caller uses the mask of a masked array; otherwise a masked array is refused.
-    """
-    array = _masked(given)
-    if array is not None:
-        if not masked:
-            raise InputError(f"{name}: it is a masked array, which this function cannot use; give array.filled(value)")
-        # Voxels that do not count may hold anything, so that values that are no numbers are replaced.
-        data = np.ma.getdata(array)
-        hidden = np.ma.getmaskarray(array)
-        given = (np.where(hidden & ~np.isfinite(data), 0, data), given[1] if isinstance(given, tuple) else given.affine)
+def read(given: ImageLike, name: str) -> _native.Image:
+    """Loads an image into the library. ``name`` stands for the image in messages if the image has no file name."""
     if isinstance(given, _native.Image):
         return given
     if is_path(given):
@@ -179,14 +122,7 @@ def read(given: ImageLike, name: str, *, masked: bool = False) -> _native.Image:
         if turned is not None:
             return _native.Image.of_dlpack(turned.__dlpack__(stream=_DEFAULT_STREAM), _matrix(given[1], name), name)
     array, affine, known = parts(given, name)
-    return _native.Image.copy(_numbers(array, known), affine, known)
-
-
-def _numbers(array: NDArray[Any], name: str) -> NDArray[np.float32]:
-    """Voxels in single precision. Voxels that are no real numbers are refused."""
-    if array.dtype.kind not in "biuf":
-        raise InputError(f"{name}: expected real numbers, found voxels of type {array.dtype}")
-    return np.asarray(array, dtype=np.float32)
+    return _native.Image.copy(np.asarray(array, dtype=np.float32), affine, known)
 
 
 def read_labels(given: ImageLike, name: str) -> _native.Labels:
@@ -197,8 +133,6 @@ def read_labels(given: ImageLike, name: str) -> _native.Labels:
         return _native.Labels.read(path_of(given))
     array, affine, known = parts(given, name)
     whole = np.asarray(array)
-    if whole.dtype.kind not in "biuf":
-        raise InputError(f"{known}: expected labels (32-bit integers), found voxels of type {whole.dtype}")
     labels = whole.astype(np.int32)
     wrong = int(np.count_nonzero(labels != whole))
     if wrong:

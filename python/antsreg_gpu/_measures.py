@@ -1,4 +1,4 @@
-"""Measures of results (overlap, differences, folds), and the devices and threads of this machine."""
+"""Measures of results (overlap of label maps, folds of warps), and the devices and threads of this machine."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple, Optional
 
 from . import _native
-from ._errors import InputError
-from ._images import ImageLike, SpatialImage, made, mask_of, read, read_labels
+from ._images import ImageLike, SpatialImage, made, read_labels
 from ._transforms import TransformLike, chain_of
 
 
@@ -38,38 +37,6 @@ class Overlap(NamedTuple):
     total: Measures
     #: The mean of each overlap measure (such as Dice) over the labels.
     mean: Measures
-
-    @property
-    def table(self) -> Any:
-        """The measures as a DataFrame of pandas, which must be installed: a row for each label."""
-        import pandas
-
-        rows = {label: measures._asdict() for label, measures in self.labels.items()}
-        table = pandas.DataFrame.from_dict(rows, orient="index", columns=list(Measures._fields))
-        return table.rename_axis("label")
-
-    def _repr_html_(self) -> str:
-        """An HTML table of the measures, which notebooks display."""
-        named = [*((str(label), measures) for label, measures in self.labels.items()), ("mean", self.mean)]
-        head = "".join(f"<th>{name}</th>" for name in ("label", *Measures._fields))
-        rows = (f"<th>{name}</th>" + "".join(f"<td>{value:.4f}</td>" for value in values) for name, values in named)
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        return f"<table><tr>{head}</tr>{body}</table>"
-
-
-class Comparison(NamedTuple):
-    """Differences of two images on one grid."""
-
-    #: Number of compared voxels.
-    voxels: int
-    #: Root mean square of the differences.
-    root_mean_square: float
-    #: Mean absolute difference.
-    mean_absolute: float
-    #: Largest absolute difference.
-    largest_absolute: float
-    #: Pearson's correlation.
-    correlation: float
 
 
 class Jacobian(NamedTuple):
@@ -120,32 +87,6 @@ def overlap(source: ImageLike, target: ImageLike, labels: Optional[Sequence[int]
     rows, total, mean = _native.overlap(read_labels(source, "the source"), read_labels(target, "the target"), only)
     each = {label: Measures(*measures) for label, measures in rows if label is not None}
     return Overlap(each, Measures(*total), Measures(*mean))
-
-
-def compare(first: ImageLike, second: ImageLike, mask: Optional[ImageLike] = None) -> Comparison:
-    """Compares two images on one grid, as the command ``antsreg-gpu compare`` does.
-
-    Parameters
-    ----------
-    first, second : image
-        The images.
-    mask : image, optional
-        Mask on the grid of the first image: only voxels above 0.5 are compared. The mask of a masked array serves as
-        well.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> a = np.arange(64, dtype=np.float32).reshape(4, 4, 4)
-    >>> compare((a, np.eye(4)), (a + 1, np.eye(4))).mean_absolute
-    1.0
-    """
-    shown = mask_of(first, "the first image")
-    if shown is not None and mask is not None:
-        raise InputError("the first image: it is a masked array, and a mask is given too; give one of them")
-    where = shown if mask is None else read(mask, "the mask")
-    images = read(first, "the first image", masked=True), read(second, "the second image")
-    return Comparison(*_native.compare(*images, where))
 
 
 def jacobian(warp: TransformLike) -> Jacobian:

@@ -214,19 +214,6 @@ def bias_correct(
     rescale: bool,
     device: str,
 ) -> tuple[Image, Image]: ...
-def extract_brain(
-    image: Image,
-    template: Optional[tuple[Image, Image]],
-    contrast: str,
-    device: str,
-    progress: Optional[Callback],
-) -> tuple[list[Image], tuple[float, str, float, float, float, list[str]], Optional[str]]: ...
-def run_study(
-    verb: str, words: Sequence[str], callback: Callable[[str, str, str, int, int], object]
-) -> list[tuple[str, str, Optional[str], Optional[str]]]: ...
-def compare(
-    first: Image, second: Image, mask: Optional[Image] = None
-) -> tuple[int, float, float, float, float]: ...
 def overlap(
     source: Labels, target: Labels, only: Optional[Sequence[int]] = None
 ) -> tuple[list[tuple[Optional[int], list[float]]], list[float], list[float]]: ...

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from . import _native
 from ._errors import InputError, OptionError
-from ._images import ImageLike, is_path, mask_of, path_of, read
+from ._images import ImageLike, is_path, path_of, read
 from ._transforms import TransformLike, chain_of
 
 if TYPE_CHECKING:
@@ -98,10 +98,6 @@ def start(given: Optional[Start], usual: str) -> tuple[str, Optional[_native.Mat
 def side(image: ImageLike, name: str, channels: Sequence[ImageLike], mask: Optional[Masks]) -> _native.Side:
     """Loads all images of the fixed or of the moving subject: the image, further channels and masks."""
     further = [read(channel, f"channel {n} of {name}") for n, channel in enumerate(channels, 2)]
-    shown = mask_of(image, name)
-    if shown is not None and mask is not None:
-        raise InputError(f"{name}: it is a masked array, and a mask is given too; give one of them")
-    mask = mask if shown is None else shown
     masks: Union[None, _native.Image, list[Optional[_native.Image]]]
     if mask is None:
         masks = None
@@ -109,4 +105,4 @@ def side(image: ImageLike, name: str, channels: Sequence[ImageLike], mask: Optio
         masks = [None if one is None else read(one, f"mask {n} of {name}") for n, one in enumerate(mask, 1)]
     else:
         masks = read(mask, f"the mask of {name}")
-    return _native.Side(read(image, name, masked=True), further, masks)
+    return _native.Side(read(image, name), further, masks)

@@ -16,8 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _native
 from ._errors import OptionError, ResultWarning
-from ._images import ImageLike, kind_of, made
-from ._kept import Kept
+from ._images import ImageLike, SpatialImage, made
 from ._options import Masks, Options, OptionValue, Start, plan, side, start
 from ._progress import Follower, Progress
 from ._transforms import Transform, apply, apply_points
@@ -73,14 +72,8 @@ class Registration:
     are read-only and share the result's memory; copy an array before you change it.
     """
 
-    def __init__(self, native: _native.Registration, kind: str = "") -> None:
+    def __init__(self, native: _native.Registration) -> None:
         self._native = native
-        #: The library whose images the result has; empty for nibabel.
-        self._kind = kind
-
-    def __reduce__(self) -> Any:
-        """Pickles the result: its arrays, transforms and record. An unpickled result cannot write files or pages."""
-        return _unpickled, (Kept.of(self._native).__dict__, self._kind)
 
     @property
     def affine(self) -> NDArray[np.float64]:
@@ -101,26 +94,23 @@ class Registration:
         return self._native.inverse_warp
 
     @property
-    def warped(self) -> Any:
-        """The moving image resampled on the fixed grid.
-
-        It is an image of ANTsPy or SimpleITK if the fixed image was one, otherwise of nibabel.
-        """
+    def warped(self) -> SpatialImage:
+        """The moving image resampled on the fixed grid."""
         return self._image(self._native.warped, self._native.fixed_space)
 
     @property
-    def inverse_warped(self) -> Any:
-        """The fixed image resampled on the moving grid, of the same type as `warped`."""
+    def inverse_warped(self) -> SpatialImage:
+        """The fixed image resampled on the moving grid."""
         return self._image(self._native.inverse_warped, self._native.moving_space)
 
     @property
-    def jacobian(self) -> Any:
+    def jacobian(self) -> Optional[SpatialImage]:
         """Jacobian determinants of the warp on the fixed grid. None without a deformable stage.
 
         The affine is excluded. Above 1 the structures are larger in the moving image.
         """
         image = self._native.jacobian()
-        return None if image is None else made(image.array, image.affine, self._kind)
+        return None if image is None else made(image.array, image.affine)
 
     @property
     def forward(self) -> Transform:
@@ -165,7 +155,7 @@ class Registration:
         inverse: bool = False,
         interpolation: str = "linear",
         outside: float = 0.0,
-    ) -> Any:
+    ) -> SpatialImage:
         """Resamples an image on the fixed grid. The image must be aligned with the moving image.
 
         Parameters
@@ -234,10 +224,10 @@ class Registration:
         """
         self._native.report(os.fspath(path))
 
-    def _image(self, array: Optional[NDArray[np.float32]], space: _native.Space) -> Any:
+    def _image(self, array: Optional[NDArray[np.float32]], space: _native.Space) -> SpatialImage:
         if array is None:
             raise OptionError("this result has no warped images, because its registration did not compute them")
-        return made(array, space.affine, self._kind)
+        return made(array, space.affine)
 
     def __repr__(self) -> str:
         kind = "affine" if self.warp is None else "affine and warp"
@@ -265,15 +255,10 @@ def _number(value: Optional[float]) -> str:
     return "unknown" if value is None else f"{value:.4f}"
 
 
-def _result(native: _native.Registration, kind: str) -> Registration:
+def _result(native: _native.Registration) -> Registration:
     for text in native.warnings:
         warnings.warn(text, ResultWarning, stacklevel=3)
-    return Registration(native, kind)
-
-
-def _unpickled(kept: dict[str, Any], kind: str) -> Registration:
-    native: Any = Kept(**kept)
-    return Registration(native, kind)
+    return Registration(native)
 
 
 def register(
@@ -345,8 +330,6 @@ def register(
         ``cc_radius=4``, ``shrink_factors=[4, 2, 1]`` and ``exact=True``. An option that is out of range, or has no
         effect, is refused.
 
-    The voxels that a masked array of numpy hides do not count: its mask serves as ``fixed_mask`` or ``moving_mask``.
-
     Returns
     -------
     Registration
@@ -370,7 +353,7 @@ def register(
             fixed_side, moving_side, wanted, device, name, matrix, follower.callback, _keeps(output)
         )
     _log(note)
-    return _result(native, kind_of(fixed))
+    return _result(native)
 
 
 def _keeps(output: str) -> bool:
@@ -419,7 +402,6 @@ class Fixed:
         name, matrix = start(initial, wanted.usual_start)
         prepared = side(image, "the fixed image", channels, mask)
         self._native = _native.Fixed(prepared, wanted, device, name, matrix)
-        self._kind = kind_of(image)
         _log(self._native.note)
 
     def register(
@@ -435,7 +417,7 @@ class Fixed:
         moving_side = side(moving, "the moving image", channels, mask)
         with Follower(progress) as follower:
             native = self._native.register(moving_side, follower.callback, _keeps(output))
-        return _result(native, self._kind)
+        return _result(native)
 
 
 def register_many(
@@ -493,14 +475,14 @@ def register_many(
         return side(several[number], f"moving image {number + 1}", (), None)
 
     many = _native.Many(fixed_side, wanted, device, workers, len(several), load, name, matrix)
-    return _results(many, kind_of(fixed))
+    return _results(many)
 
 
-def _results(many: _native.Many, kind: str) -> Iterator[Registration]:
+def _results(many: _native.Many) -> Iterator[Registration]:
     try:
         for native in many:
             for note in many.notes():
                 LOG.info("%s", note)
-            yield _result(native, kind)
+            yield _result(native)
     finally:
         many.close()

@@ -196,10 +196,6 @@ def register_series(
     return Series(found)
 
 
-#: Motion correction by the name of the command.
-motion = register_series
-
-
 def _volumes(series: ImageLike) -> tuple[str, Optional[list[_native.Image]], float]:
     """The name of a series, its volumes if it is in memory, and the time between volumes in s (0 if unknown)."""
     if is_path(series):

@@ -20,7 +20,7 @@ import numpy as np
 
 from ._errors import Error
 from ._heads import corrected
-from ._images import kind_of, made, parts, space_of
+from ._images import LPS, made, parts, space_of
 from ._measures import jacobian, overlap
 from ._registration import register
 from ._transforms import apply, write_transform
@@ -454,6 +454,17 @@ def _given(image: Any, name: str) -> Any:
 
 def _like(given: Any, image: Any) -> Any:
     """Converts a result to an ANTsImage if the given image was an ANTsImage."""
-    if kind_of(given) != "ants":
+    if type(given).__module__.split(".")[0] not in ("ants", "antspyx"):
         return image
-    return made(np.asarray(image.dataobj), image.affine, "ants")
+    ants: Any = importlib.import_module("ants")
+    world = LPS @ np.asarray(image.affine)
+    array = np.asarray(image.dataobj)
+    axes = array.ndim
+    matrix = world[:axes, :axes]
+    spacing = np.linalg.norm(matrix, axis=0)
+    return ants.from_numpy(
+        np.ascontiguousarray(array),
+        origin=[float(value) for value in world[:axes, 3]],
+        spacing=[float(value) for value in spacing],
+        direction=matrix / spacing,
+    )

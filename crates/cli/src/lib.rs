@@ -19,7 +19,6 @@ mod jacobian;
 mod labels;
 mod many;
 mod motion;
-pub mod named;
 mod normalise;
 mod options;
 mod overlap;

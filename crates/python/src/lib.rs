@@ -4,7 +4,6 @@
 
 mod apply;
 mod bias;
-mod brain;
 mod chain;
 mod command;
 mod devices;
@@ -22,7 +21,6 @@ mod register;
 mod registration;
 mod series;
 mod space;
-mod studies;
 mod view;
 
 /// The Python module `antsreg_gpu._native`.
@@ -32,8 +30,6 @@ mod native {
     use crate::apply::{apply_points, resample, resample_labels};
     #[pymodule_export]
     use crate::bias::bias_correct;
-    #[pymodule_export]
-    use crate::brain::extract_brain;
     #[pymodule_export]
     use crate::chain::Chain;
     #[pymodule_export]
@@ -51,7 +47,7 @@ mod native {
     #[pymodule_export]
     use crate::many::Many;
     #[pymodule_export]
-    use crate::measures::{compare, jacobian, overlap};
+    use crate::measures::{jacobian, overlap};
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]
@@ -64,8 +60,6 @@ mod native {
     use crate::series::{Series, register_series};
     #[pymodule_export]
     use crate::space::Space;
-    #[pymodule_export]
-    use crate::studies::run_study;
 
     /// The version of the library, such as `0.2.0`.
     #[pymodule_export]
