@@ -4,7 +4,9 @@ use antsreg_register::Device;
 use serde::Serialize;
 
 use crate::Error;
-use crate::observer::{Event, Observer, RunWarning};
+use crate::observer::Observer;
+#[cfg(feature = "cuda")]
+use crate::observer::{Event, RunWarning};
 
 /// Times of the GPU kernels of a registration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
