@@ -63,8 +63,10 @@ def plan(
         if value is not None:
             recipe[name] = value
     arrays = (np.ndarray, np.generic)
-    given = {name: value.tolist() if isinstance(value, arrays) else value for name, value in options.items()}
-    named = [(name, value) for name, value in given.items() if value is not None]
+    plain: dict[str, Any] = {
+        name: value.tolist() if isinstance(value, arrays) else value for name, value in options.items()
+    }
+    named = [(name, value) for name, value in plain.items() if value is not None]
     return _native.Plan.recipe(_json(recipe), channels, named)
 
 
