@@ -42,7 +42,7 @@ def test_refusals_name_what_is_wrong(pair: Pair, tmp_path: Path) -> None:
         (antsreg_gpu.OptionError, "unknown field `radios`", image, {"syn": {"radios": 3}}),
         (antsreg_gpu.OptionError, "unknown variant `mutual`", image, {"linear": {"cost": "mutual"}}),
         (antsreg_gpu.OptionError, "there is no option `radios`", image, {"radios": 3}),
-        (antsreg_gpu.OptionError, "cc_radius: expected a whole number from 1 to 16, found `17`", image, {"cc_radius": 17}),
+        (antsreg_gpu.OptionError, "cc_radius: expected a whole number from 1 to 32, found `33`", image, {"cc_radius": 33}),
         (antsreg_gpu.OptionError, "bins has no effect with cost=ncc", image, {"cost": "ncc", "bins": 64}),
         (antsreg_gpu.OptionError, "cannot be given together with stages", image, {"stages": [], "cost": "nmi"}),
         (antsreg_gpu.OptionError, "degrees of freedom", image, {"dof": 8}),
