@@ -6,14 +6,14 @@ const BINS: usize = 24;
 /// A joint histogram of two intensities from 0 to 1, with the sums for their correlation.
 #[derive(Debug, Clone)]
 pub(crate) struct Joint {
-    counts: Vec<f64>,
+    counts: [f64; BINS * BINS],
     sums: [f64; 5],
     total: f64,
 }
 
 impl Joint {
     pub fn new() -> Joint {
-        Joint { counts: vec![0.0; BINS * BINS], sums: [0.0; 5], total: 0.0 }
+        Joint { counts: [0.0; BINS * BINS], sums: [0.0; 5], total: 0.0 }
     }
 
     /// Adds a pair of intensities. The second is shared between its two nearest bins, so that the measures change

@@ -1,6 +1,7 @@
 //! Squared correlation of two images in small windows, which no contrast and no shading changes much.
 
 use antsreg_core::Grid;
+use rayon::prelude::*;
 
 /// Half the width of a window, voxels: a window has 5 voxels along each axis.
 const RADIUS: usize = 2;
@@ -13,19 +14,28 @@ pub(crate) fn local_correlation(
     counts: &[bool],
     has_data: &[bool],
 ) -> f64 {
-    let sums: Vec<Vec<f64>> = (0..6)
-        .map(|term| {
-            let value = |n: usize| {
-                let [a, b] = [f64::from(fixed[n]), f64::from(moving[n])];
-                if has_data[n] { [1.0, a, b, a * a, b * b, a * b][term] } else { 0.0 }
-            };
-            box_sums((0..fixed.len()).map(value).collect(), grid.shape)
-        })
+    let Some([first, last]) = grid.bounds_of(counts, |counts| *counts) else { return 0.0 };
+    // The windows around the voxels that count lie in this box.
+    let first = first.map(|index| index.saturating_sub(RADIUS));
+    let shape: [usize; 3] = std::array::from_fn(|axis| (last[axis] + RADIUS + 1).min(grid.shape[axis]) - first[axis]);
+    let [nx, ny, _] = grid.shape;
+    let rows = (0..shape[2]).flat_map(|z| (0..shape[1]).map(move |y| (y, z)));
+    let voxels: Vec<usize> = rows
+        .map(|(y, z)| first[0] + nx * (first[1] + y + ny * (first[2] + z)))
+        .flat_map(|start| start..start + shape[0])
         .collect();
+    let term = |term: usize| {
+        let value = |n: &usize| {
+            let [a, b] = [f64::from(fixed[*n]), f64::from(moving[*n])];
+            if has_data[*n] { [1.0, a, b, a * a, b * b, a * b][term] } else { 0.0 }
+        };
+        box_sums(voxels.iter().map(value).collect(), shape)
+    };
+    let sums: Vec<Vec<f64>> = (0..6).into_par_iter().map(term).collect();
     let (mut sum, mut weights) = (0.0, 0.0);
-    for n in (0..fixed.len()).filter(|n| counts[*n] && has_data[*n]) {
-        let count = sums[0][n];
-        let [a, b, aa, bb, ab] = std::array::from_fn(|term| sums[term + 1][n] / count);
+    for (at, _) in voxels.iter().enumerate().filter(|(_, n)| counts[**n] && has_data[**n]) {
+        let count = sums[0][at];
+        let [a, b, aa, bb, ab] = std::array::from_fn(|term| sums[term + 1][at] / count);
         let [of_fixed, of_moving] = [aa - a * a, bb - b * b];
         if count < 10.0 || of_fixed <= 1e-9 {
             continue;
@@ -39,24 +49,21 @@ pub(crate) fn local_correlation(
 }
 
 /// Sums over the window around each voxel; the window ends at the border of the image.
-fn box_sums(mut values: Vec<f64>, shape: [usize; 3]) -> Vec<f64> {
+fn box_sums(values: Vec<f64>, shape: [usize; 3]) -> Vec<f64> {
     let strides = [1, shape[0], shape[0] * shape[1]];
-    for axis in 0..3 {
+    (0..3).filter(|axis| shape[*axis] > 1).fold(values, |values, axis| {
         let (length, stride) = (shape[axis], strides[axis]);
-        if length == 1 {
-            continue;
-        }
-        let mut line = vec![0.0; length + 1];
-        for start in (0..values.len()).filter(|n| n / stride % length == 0) {
+        let mut sums = vec![0.0; values.len()];
+        for (from, to) in values.chunks(length * stride).zip(sums.chunks_mut(length * stride)) {
             for n in 0..length {
-                line[n + 1] = line[n] + values[start + n * stride];
-            }
-            for n in 0..length {
-                values[start + n * stride] = line[(n + RADIUS + 1).min(length)] - line[n.saturating_sub(RADIUS)];
+                let to = &mut to[n * stride..][..stride];
+                for m in n.saturating_sub(RADIUS)..(n + RADIUS + 1).min(length) {
+                    to.iter_mut().zip(&from[m * stride..]).for_each(|(sum, value)| *sum += value);
+                }
             }
         }
-    }
-    values
+        sums
+    })
 }
 
 #[cfg(test)]

@@ -209,13 +209,16 @@ fn sharpness(search: &Search, information: f64) -> f64 {
     1.0 - sum / moves.len() as f64 / information.max(0.01)
 }
 
-/// Correlation of voxels two apart, along all axes.
+/// Correlation of voxels two apart, along all axes. Voxels that are NaN do not count.
 fn structure(values: &[f32], shape: [usize; 3]) -> f64 {
     let mut joint = Joint::new();
     let strides = [1, shape[0], shape[0] * shape[1]];
     for axis in (0..3).filter(|axis| shape[*axis] > 4) {
-        for n in (0..values.len()).filter(|n| n / strides[axis] % shape[axis] + 2 < shape[axis]) {
-            joint.add(values[n], values[n + 2 * strides[axis]]);
+        for lines in values.chunks(shape[axis] * strides[axis]) {
+            let pairs = lines.iter().zip(&lines[2 * strides[axis]..]);
+            for (first, second) in pairs.filter(|(first, second)| !first.is_nan() && !second.is_nan()) {
+                joint.add(*first, *second);
+            }
         }
     }
     joint.explained()

@@ -1,7 +1,6 @@
 //! Search for a better place near and far from the result, by mutual information on the coarse grid.
 
 use antsreg_core::{AffineTransform, Grid};
-use nalgebra::Point3;
 use rayon::prelude::*;
 
 use crate::histogram::Joint;
@@ -15,17 +14,22 @@ pub(crate) type Similarity = fn(&Joint) -> f64;
 pub(crate) struct Search<'a> {
     pub grid: &'a Grid,
     pub fixed: Vec<f32>,
+    /// The registered moving image, NaN where it has no data.
     pub moving: Vec<f32>,
-    pub inside: &'a [f32],
     /// Places of the fixed object and of the registered moving object.
     pub places: [Place; 2],
-    points: Vec<Point3<f64>>,
-    voxels: Vec<usize>,
+    samples: Vec<Sample>,
     axes: Vec<usize>,
     /// Share of the points that a move must leave with data.
     least: f64,
     /// A climb compares every `stride`th voxel.
     stride: usize,
+}
+
+/// A voxel of the fixed image that is compared: its index along each axis, and its intensity.
+struct Sample {
+    at: [f32; 3],
+    value: f32,
 }
 
 /// A place that a search found: the move from the result, and the similarity there.
@@ -47,8 +51,6 @@ impl<'a> Search<'a> {
         let near = |n: &usize| {
             (0..3).all(|axis| at(*n)[axis] + MARGIN >= first[axis] && at(*n)[axis] <= last[axis] + MARGIN)
         };
-        let voxels: Vec<usize> = (0..grid.len()).filter(near).collect();
-        let points: Vec<_> = voxels.iter().map(|n| Point3::from(at(*n).map(|index| index as f64))).collect();
         // A slice moves in its plane only.
         let across = (0..3).max_by(|a, b| {
             let of = |axis: usize| grid.direction[(axis, 2)].abs();
@@ -56,13 +58,15 @@ impl<'a> Search<'a> {
         })?;
         let in_plane = |axis: &usize| if *axis < 3 { *axis == across } else { *axis - 3 != across };
         let axes = (0..6).filter(|axis| !grid.is_slice() || in_plane(axis)).collect();
-        let fixed = fixed.iter().map(|value| objects[0].scaled(*value)).collect();
-        let moving = seen.values.iter().map(|value| objects[1].scaled(*value)).collect();
-        let stride = points.len().div_ceil(CLIMBED).max(1);
-        let inside = &seen.inside;
-        let mut search = Search { grid, fixed, moving, inside, places, points, voxels, axes, least: 0.0, stride };
+        let fixed: Vec<f32> = fixed.iter().map(|value| objects[0].scaled(*value)).collect();
+        let moving = |(value, inside): (&f32, &f32)| if *inside > 0.5 { objects[1].scaled(*value) } else { f32::NAN };
+        let moving = seen.values.iter().zip(&seen.inside).map(moving).collect();
+        let sample = |n| Sample { at: at(n).map(|index| index as f32), value: fixed[n] };
+        let samples: Vec<_> = (0..grid.len()).filter(near).map(sample).collect();
+        let stride = samples.len().div_ceil(CLIMBED).max(1);
+        let mut search = Search { grid, fixed, moving, places, samples, axes, least: 0.0, stride };
         let here = search.joint(&[0.0; 6], false, 1).total();
-        search.least = LEAST_LEFT * here / search.points.len().max(1) as f64;
+        search.least = LEAST_LEFT * here / search.samples.len().max(1) as f64;
         Some(search)
     }
 
@@ -71,13 +75,24 @@ impl<'a> Search<'a> {
         map(turn, &self.places[0], mirrored.then_some(&self.places[1]))
     }
 
+    /// The intensity of the moving image, after a move, at a voxel of the grid; NaN without data.
+    fn moved_at(&self, turn: &Move, mirrored: bool) -> impl Fn([f32; 3]) -> f32 {
+        let map = self.grid.world_to_voxel().after(&self.map(turn, mirrored)).after(&self.grid.voxel_to_world());
+        let rows: [[f32; 4]; 3] = std::array::from_fn(|row| {
+            let of = |column| map.matrix[(row, column)] as f32;
+            [of(0), of(1), of(2), map.translation[row] as f32]
+        });
+        move |[x, y, z]| read(self.grid.shape, &self.moving, rows.map(|[a, b, c, d]| a * x + b * y + c * z + d))
+    }
+
     /// The joint histogram after a move, from every `stride`th voxel.
     fn joint(&self, turn: &Move, mirrored: bool, stride: usize) -> Joint {
-        let map = self.grid.world_to_voxel().after(&self.map(turn, mirrored)).after(&self.grid.voxel_to_world());
+        let moved = self.moved_at(turn, mirrored);
         let mut joint = Joint::new();
-        for (point, voxel) in self.points.iter().zip(&self.voxels).step_by(stride) {
-            if let Some(value) = read(self.grid.shape, &self.moving, self.inside, &map.apply(point)) {
-                joint.add(self.fixed[*voxel], value);
+        for sample in self.samples.iter().step_by(stride) {
+            let value = moved(sample.at);
+            if !value.is_nan() {
+                joint.add(sample.value, value);
             }
         }
         joint
@@ -86,17 +101,17 @@ impl<'a> Search<'a> {
     /// The similarity after a move; 0 if it leaves too few voxels with data.
     pub fn similarity(&self, by: Similarity, turn: &Move, mirrored: bool, stride: usize) -> f64 {
         let joint = self.joint(turn, mirrored, stride);
-        let least = self.least * self.points.len().div_ceil(stride) as f64;
+        let least = self.least * self.samples.len().div_ceil(stride) as f64;
         if joint.total() < least { 0.0 } else { by(&joint) }
     }
 
-    /// The moving image after a move, scaled, with the voxels that have data.
+    /// The moving image after a move, scaled, 0 without data, with the voxels that have data.
     pub fn moved(&self, turn: &Move, mirrored: bool) -> (Vec<f32>, Vec<bool>) {
-        let map = self.grid.world_to_voxel().after(&self.map(turn, mirrored)).after(&self.grid.voxel_to_world());
+        let moved = self.moved_at(turn, mirrored);
         let [nx, ny, _] = self.grid.shape;
-        let at = |n: usize| map.apply(&Point3::from([n % nx, n / nx % ny, n / nx / ny].map(|index| index as f64)));
-        let read = |n| read(self.grid.shape, &self.moving, self.inside, &at(n));
-        (0..self.grid.len()).map(|n| read(n).map_or((0.0, false), |value| (value, true))).unzip()
+        let at = |n: usize| [n % nx, n / nx % ny, n / nx / ny].map(|index| index as f32);
+        let value = |n| Some(moved(at(n))).filter(|value| !value.is_nan());
+        (0..self.grid.len()).map(|n| value(n).map_or((0.0, false), |value| (value, true))).unzip()
     }
 
     /// Climbs from a move by steps along one parameter at a time. Each step length, radians or radii, is tried until no
@@ -162,8 +177,8 @@ impl<'a> Search<'a> {
     }
 }
 
-/// A climb compares about this number of voxels, some 30 for each bin of the histogram.
-const CLIMBED: usize = 1 << 14;
+/// A climb compares about this number of voxels, some 14 for each bin of the histogram.
+const CLIMBED: usize = 1 << 13;
 
 /// A move must leave this share of the voxels that have data at the result. Fewer voxels could match by chance.
 const LEAST_LEFT: f64 = 0.7;
@@ -171,30 +186,22 @@ const LEAST_LEFT: f64 = 0.7;
 /// Lengths of the steps of a climb near a place, radians or radii of the object.
 pub(crate) const NEAR: [f64; 3] = [0.08, 0.04, 0.02];
 
-/// Trilinear interpolation at a fractional voxel index; `None` outside the image or where the nearest voxel has no data.
-fn read(shape: [usize; 3], values: &[f32], inside: &[f32], at: &Point3<f64>) -> Option<f32> {
-    let [nx, ny, nz] = shape;
+/// Trilinear interpolation at a fractional voxel index; NaN outside the image and beside voxels without data.
+fn read([nx, ny, nz]: [usize; 3], values: &[f32], at: [f32; 3]) -> f32 {
     let mut low = [0usize; 3];
     let mut share = [0.0f32; 3];
-    let mut nearest = 0;
-    let strides = [1, nx, nx * ny];
-    for axis in 0..3 {
-        let last = (shape[axis] - 1) as f64;
-        let index = at[axis];
-        if !(-0.5..=last + 0.5).contains(&index) {
-            return None;
+    for (axis, length) in [nx, ny, nz].into_iter().enumerate() {
+        let last = (length - 1) as f32;
+        if !(-0.5..=last + 0.5).contains(&at[axis]) {
+            return f32::NAN;
         }
-        let index = index.clamp(0.0, last);
-        low[axis] = (index as usize).min(shape[axis].saturating_sub(2));
-        share[axis] = (index - low[axis] as f64) as f32;
-        nearest += strides[axis] * (index + 0.5) as usize;
-    }
-    if inside[nearest] <= 0.5 {
-        return None;
+        let index = at[axis].clamp(0.0, last);
+        low[axis] = (index as usize).min(length.saturating_sub(2));
+        share[axis] = index - low[axis] as f32;
     }
     let base = low[0] + nx * (low[1] + ny * low[2]);
     let step = [usize::from(nx > 1), if ny > 1 { nx } else { 0 }, if nz > 1 { nx * ny } else { 0 }];
     let along = |n: usize| values[n] + share[0] * (values[n + step[0]] - values[n]);
     let plane = |n: usize| along(n) + share[1] * (along(n + step[1]) - along(n));
-    Some(plane(base) + share[2] * (plane(base + step[2]) - plane(base)))
+    plane(base) + share[2] * (plane(base + step[2]) - plane(base))
 }
