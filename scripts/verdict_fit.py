@@ -5,7 +5,8 @@ verdict_fit.py CASES.csv [--write MODEL.json] [--check]
 
 CASES.csv is the table of scripts/verdict_cases.py. Cases between good and failed do not count; mirrored cases only give
 the threshold of the mirror image. A logistic regression with a quadratic penalty is fitted to the measures, each as
-its distance from the mean of good results in units of their standard deviation, clipped to ±6. For each person, head or
+its distance from the mean of good results in units of their standard deviation, clipped to ±6, and to the products of
+any two of them. For each person, head or
 animal, the model is also fitted without the cases that show it, and judges those: these figures are printed, with
 Wilson's 95 % intervals. The thresholds of `sound` and `wrong` come from the probabilities of left-out cases: `sound`
 is the probability that 1.5 % of the failures exceed, `wrong` the one below which 0.5 % of the good results lie.
@@ -21,6 +22,7 @@ import csv
 import gzip
 import importlib.util
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -35,32 +37,46 @@ MEASURES = [
     "moved", "settled", "apart", "sharpness", "scale", "stretch", "structure", "deformable", "jacobian",
 ]  # fmt: skip
 CLIP = 6.0
-#: Weight of the quadratic penalty on the coefficients.
+#: Weight of the quadratic penalty on the coefficients, of terms with a standard deviation of 1.
 PENALTY = 3.0
+
+
+def terms(distances: np.ndarray) -> np.ndarray:
+    """Return the distances and the products of any two of them, a row for each case."""
+    first, second = np.triu_indices(distances.shape[1])
+    return np.hstack([distances, distances[:, first] * distances[:, second]])
 
 
 def fit(measures: np.ndarray, good: np.ndarray) -> dict:
     """Fit a model to the cases; good results and failures have the same weight in total."""
-    centre, scale = measures[good].mean(0), measures[good].std(0) + 1e-3
-    terms = np.hstack([np.ones((len(good), 1)), ((measures - centre) / scale).clip(-CLIP, CLIP)])
+    model = {"centre": measures[good].mean(0), "scale": measures[good].std(0) + 1e-3}
+    found = terms(distances(model, measures))
+    spread = found.std(0) + 1e-9
+    found = np.hstack([np.ones((len(good), 1)), found / spread])
     weight = np.where(good, 0.5 / good.mean(), 0.5 / (1 - good.mean()))
-    penalty = PENALTY * np.diag([0.0, *np.ones(measures.shape[1])])
-    beta = np.zeros(terms.shape[1])
+    penalty = PENALTY * np.diag([0.0, *np.ones(len(spread))])
+    beta = np.zeros(found.shape[1])
     for _ in range(100):
-        probability = 1 / (1 + np.exp(-(terms @ beta).clip(-30, 30)))
-        gradient = terms.T @ (weight * (good - probability)) - penalty @ beta
-        curvature = (terms * (weight * probability * (1 - probability))[:, None]).T @ terms + penalty
+        probability = 1 / (1 + np.exp(-(found @ beta).clip(-30, 30)))
+        gradient = found.T @ (weight * (good - probability)) - penalty @ beta
+        curvature = (found * (weight * probability * (1 - probability))[:, None]).T @ found + penalty
         step = np.linalg.solve(curvature + 1e-9 * np.eye(len(beta)), gradient)
         beta += step
         if np.abs(step).max() < 1e-8:
             break
-    return {"beta": beta, "centre": centre, "scale": scale}
+    beta[1:] /= spread
+    return {**model, "beta": beta}
+
+
+def distances(model: dict, measures: np.ndarray) -> np.ndarray:
+    """Return the clipped distances of measures from the mean of good results."""
+    return ((measures - model["centre"]) / model["scale"]).clip(-CLIP, CLIP)
 
 
 def probabilities(model: dict, measures: np.ndarray) -> np.ndarray:
     """Return the probability that each result is right."""
-    z = ((measures - model["centre"]) / model["scale"]).clip(-CLIP, CLIP)
-    return 1 / (1 + np.exp(-(model["beta"][0] + z @ model["beta"][1:]).clip(-30, 30)))
+    odds = model["beta"][0] + terms(distances(model, measures)) @ model["beta"][1:]
+    return 1 / (1 + np.exp(-odds.clip(-30, 30)))
 
 
 def interval(count: int, of: int) -> str:
@@ -126,7 +142,7 @@ def main() -> None:
         print(f"  {kind}: failures called sound {missed}; good results not called sound {alarms}")
     found = sum(float(row["mirror"]) > mirror for row in mirrored)
     print(f"mirrored images found: {interval(found, len(mirrored))}; threshold {mirror:.3f}")
-    terms = [
+    listed = [
         {
             "name": name,
             "centre": float(f"{model['centre'][n]:.6g}"),
@@ -136,6 +152,9 @@ def main() -> None:
         }
         for n, name in enumerate(MEASURES)
     ]
+    of_products = iter(model["beta"][1 + len(MEASURES) :])
+    count = len(MEASURES)
+    rows_of_products = [[float(f"{next(of_products):.6g}") for _ in range(count - n)] for n in range(count)]
     text = (
         f"scripts/verdict_fit.py on {good.sum()} good results and {(~good).sum()} failures of {len(set().union(*people))} "
         "people, templates and animals, made by scripts/verdict_cases.py (cases.csv.gz)"
@@ -143,12 +162,15 @@ def main() -> None:
     written = {
         "provenance": text,
         "intercept": float(f"{model['beta'][0]:.6g}"),
-        "terms": terms,
+        "terms": listed,
+        "products": rows_of_products,
         "sound": float(f"{sound:.4g}"),
         "wrong": float(f"{wrong:.4g}"),
         "mirror": float(f"{mirror:.4g}"),
     }
-    as_text = json.dumps(written, indent=2) + "\n"
+    # A list of numbers stands on one line.
+    one_line = re.compile(r"\[[^\[\]{}]*\]")
+    as_text = one_line.sub(lambda found: " ".join(found[0].split()), json.dumps(written, indent=2)) + "\n"
     if typed.write:
         typed.write.write_text(as_text)
     if typed.check and typed.check.read_text() != as_text:

@@ -1,5 +1,7 @@
 //! Mutual information and correlation of pairs of intensities.
 
+use rayon::prelude::*;
+
 /// Number of bins of each image's intensities. Some 10,000 pairs fill 24 × 24 bins well.
 const BINS: usize = 24;
 
@@ -14,6 +16,27 @@ pub(crate) struct Joint {
 impl Joint {
     pub fn new() -> Joint {
         Joint { counts: [0.0; BINS * BINS], sums: [0.0; 5], total: 0.0 }
+    }
+
+    /// The histogram of the pairs that `pair` gives for the numbers up to `count`. Parts of a fixed size are added in
+    /// order, so that the sums do not depend on the number of threads.
+    pub fn of(count: usize, pair: impl Fn(usize) -> Option<[f32; 2]> + Sync) -> Joint {
+        const PART: usize = 2048;
+        let part = |first: usize| {
+            let mut joint = Joint::new();
+            let pairs = (first..count.min(first + PART)).filter_map(&pair);
+            pairs.for_each(|[first, second]| joint.add(first, second));
+            joint
+        };
+        let parts: Vec<Joint> = (0..count).into_par_iter().step_by(PART).map(part).collect();
+        let mut parts = parts.into_iter();
+        let first = parts.next().unwrap_or_else(Joint::new);
+        parts.fold(first, |mut sum, part| {
+            sum.counts.iter_mut().zip(part.counts).for_each(|(sum, count)| *sum += count);
+            sum.sums.iter_mut().zip(part.sums).for_each(|(sum, term)| *sum += term);
+            sum.total += part.total;
+            sum
+        })
     }
 
     /// Adds a pair of intensities. The second is shared between its two nearest bins, so that the measures change

@@ -2,6 +2,7 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_core::jacobian::JacobianSummary;
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::histogram::Joint;
@@ -109,8 +110,10 @@ impl Measures {
             let (moving, has_data) = search.moved(turn, mirrored);
             local_correlation(grid, [&search.fixed, &moving], &all.is_object, &has_data)
         };
-        let unmoved = local(&here, false);
-        let at_best = if best.turn == here { unmoved } else { local(&best.turn, false) };
+        let (unmoved, (at_best, at_mirrored)) = rayon::join(
+            || local(&here, false),
+            || rayon::join(|| local(&best.turn, false), || local(&mirrored.turn, true)),
+        );
         let extent = |turn: &Move| moved_mm(turn, &place) / place.extent;
         let between: Move = std::array::from_fn(|n| by_information.turn[n] - by_correlation.turn[n]);
         let since_start = affine.found.matrix.try_inverse()? * affine.start.matrix;
@@ -133,7 +136,7 @@ impl Measures {
             settled: extent(&by_information.turn),
             apart: extent(&between),
             sharpness: sharpness(&search, information),
-            mirror: local(&mirrored.turn, true) - at_best.max(unmoved),
+            mirror: at_mirrored - at_best.max(unmoved),
             scale: since_start.determinant().abs().max(1e-9).ln().abs() / 3.0,
             stretch: (scales.max() / scales.min().max(1e-9)).ln(),
             structure: structures[0].min(structures[1]),
@@ -172,18 +175,18 @@ impl Alignment {
     fn of(pair: &Pair, fixed: &Object, seen: &Seen) -> Option<Alignment> {
         let has_data: Vec<bool> = seen.inside.iter().map(|share| *share > 0.5).collect();
         let object = Object::of(&seen.values, |n| has_data[n])?;
-        let (mut joint, mut both, mut sum) = (Joint::new(), 0usize, 0usize);
-        for n in (0..pair.fixed.len()).filter(|n| has_data[*n]) {
-            let is = [fixed.is_object[n], object.is_object[n]];
-            both += usize::from(is == [true; 2]);
-            sum += is.into_iter().filter(|is| *is).count();
-            if is != [false; 2] {
-                joint.add(fixed.scaled(pair.fixed[n]), object.scaled(seen.values[n]));
-            }
-        }
         let scaled = |of: &Object, values: &[f32]| values.iter().map(|value| of.scaled(*value)).collect::<Vec<_>>();
         let images = [scaled(fixed, &pair.fixed), scaled(&object, &seen.values)];
-        let local = local_correlation(&pair.grid, [&images[0], &images[1]], &fixed.is_object, &has_data);
+        let is = |n: usize| [fixed.is_object[n], object.is_object[n]];
+        let inside = |n: &usize| has_data[*n];
+        let both = (0..has_data.len()).filter(inside).filter(|n| is(*n) == [true; 2]).count();
+        let sum: usize =
+            (0..has_data.len()).filter(inside).map(|n| is(n).into_iter().map(usize::from).sum::<usize>()).sum();
+        let compared = |n: usize| (has_data[n] && is(n) != [false; 2]).then(|| [images[0][n], images[1][n]]);
+        let (joint, local) = rayon::join(
+            || Joint::of(has_data.len(), compared),
+            || local_correlation(&pair.grid, [&images[0], &images[1]], &fixed.is_object, &has_data),
+        );
         let overlap = if sum > 0 { 2.0 * both as f64 / sum as f64 } else { 0.0 };
         Some(Alignment { object, has_data, joint, local, overlap })
     }
@@ -205,21 +208,21 @@ fn sharpness(search: &Search, information: f64) -> f64 {
             turn
         })
         .collect();
-    let sum: f64 = moves.iter().map(|turn| search.similarity(Joint::information, turn, false, 2)).sum();
+    let after: Vec<f64> =
+        moves.par_iter().map(|turn| search.similarity(Joint::information, turn, false, 2)).collect();
+    let sum: f64 = after.iter().sum();
     1.0 - sum / moves.len() as f64 / information.max(0.01)
 }
 
 /// Correlation of voxels two apart, along all axes. Voxels that are NaN do not count.
 fn structure(values: &[f32], shape: [usize; 3]) -> f64 {
-    let mut joint = Joint::new();
     let strides = [1, shape[0], shape[0] * shape[1]];
-    for axis in (0..3).filter(|axis| shape[*axis] > 4) {
-        for lines in values.chunks(shape[axis] * strides[axis]) {
-            let pairs = lines.iter().zip(&lines[2 * strides[axis]..]);
-            for (first, second) in pairs.filter(|(first, second)| !first.is_nan() && !second.is_nan()) {
-                joint.add(*first, *second);
-            }
-        }
-    }
-    joint.explained()
+    let axes: Vec<usize> = (0..3).filter(|axis| shape[*axis] > 4).collect();
+    let pair = |n: usize| {
+        let (n, axis) = (n / axes.len(), axes[n % axes.len()]);
+        let last = n / strides[axis] % shape[axis] + 2 >= shape[axis];
+        let pair = (!last).then(|| [values[n], values[n + 2 * strides[axis]]]);
+        pair.filter(|pair| pair.iter().all(|value| !value.is_nan()))
+    };
+    Joint::of(axes.len() * values.len(), pair).explained()
 }

@@ -1,5 +1,5 @@
-//! The model that makes a verdict of measures: a logistic regression on clipped measures. `scripts/verdict_fit.py` makes
-//! its file.
+//! The model that makes a verdict of measures: a logistic regression on clipped measures and their products.
+//! `scripts/verdict_fit.py` makes its file.
 
 use std::sync::LazyLock;
 
@@ -16,6 +16,9 @@ pub struct Model {
     pub intercept: f64,
     /// The terms, one for each measure that counts.
     pub terms: Vec<Term>,
+    /// Coefficients of the products of two terms: a row for each term, with those of the term itself and of each later
+    /// one.
+    pub products: Vec<Vec<f64>>,
     /// Results with at least this probability are sound.
     pub sound: f64,
     /// Results with a lower probability are wrong.
@@ -24,8 +27,7 @@ pub struct Model {
     pub mirror: f64,
 }
 
-/// A term of the model: the coefficient times the measure's distance from the centre in units of the scale, clipped to
-/// ±[`CLIP`].
+/// A term of the model: the measure's distance from the centre in units of the scale, clipped to ±[`CLIP`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Term {
     /// Name of the measure, as in [`Measures::named`].
@@ -62,16 +64,30 @@ impl Model {
         }
     }
 
+    /// The logarithm of the odds that a result is right, from the distances of its measures.
+    fn odds(&self, distances: &[f64]) -> f64 {
+        let of_terms: f64 =
+            self.terms.iter().zip(distances).map(|(term, distance)| term.coefficient * distance).sum();
+        let of_row = |(n, row): (usize, &Vec<f64>)| -> f64 {
+            let sum: f64 =
+                row.iter().zip(&distances[n..]).map(|(coefficient, distance)| coefficient * distance).sum();
+            distances[n] * sum
+        };
+        self.intercept + of_terms + self.products.iter().enumerate().map(of_row).sum::<f64>()
+    }
+
     /// The verdict on these measures.
     pub fn judge(&self, measures: &Measures) -> Verdict {
         let named = measures.named();
         let value = |name: &str| named.iter().find(|(other, _)| *other == name).map_or(0.0, |(_, value)| *value);
-        let mut odds = self.intercept;
+        let mut distances: Vec<f64> = self.terms.iter().map(|term| term.distance(value(&term.name))).collect();
+        let odds = self.odds(&distances);
         let mut reasons = Vec::new();
-        for Term { name, centre, scale, coefficient, usual: [low, high] } in &self.terms {
+        for (n, Term { name, usual: [low, high], .. }) in self.terms.iter().enumerate() {
             let value = value(name);
-            let part = coefficient * ((value - centre) / scale).clamp(-CLIP, CLIP);
-            odds += part;
+            let distance = std::mem::take(&mut distances[n]);
+            let part = odds - self.odds(&distances);
+            distances[n] = distance;
             // A measure is a reason if it lowers the probability and lies outside what good results have.
             if part < 0.0 && (value < *low || value > *high) {
                 reasons.push((part, format!("{} {value:.2} (good results: {low:.2} to {high:.2})", in_words(name))));
@@ -97,6 +113,12 @@ impl Model {
             ));
         }
         Verdict { judgement, probability, reasons, measures: Some(*measures) }
+    }
+}
+
+impl Term {
+    fn distance(&self, value: f64) -> f64 {
+        ((value - self.centre) / self.scale).clamp(-CLIP, CLIP)
     }
 }
 
@@ -138,6 +160,8 @@ mod tests {
             assert!(named.iter().any(|(name, _)| *name == term.name), "{}", term.name);
             assert!(term.scale > 0.0 && term.usual[0] <= term.usual[1]);
         }
+        let count = model.terms.len();
+        assert!(model.products.iter().map(Vec::len).eq((0..count).map(|n| count - n)));
     }
 
     #[test]
@@ -153,6 +177,7 @@ mod tests {
             provenance: String::new(),
             intercept: 4.0,
             terms: vec![term("overlap", 2.0), term("moved", -1.0)],
+            products: vec![vec![-0.5, 0.25], vec![0.0]],
             sound: 0.9,
             wrong: 0.1,
             mirror: 0.2,
@@ -163,6 +188,8 @@ mod tests {
         let bad = model.judge(&Measures { overlap: 0.1, moved: 0.4, ..good });
         assert_eq!(bad.judgement, Judgement::Wrong);
         assert!(bad.reasons.len() == 1 && bad.reasons[0].starts_with("overlap"), "{:?}", bad.reasons);
+        // Distances of -4 and -1: 4 - 8 + 1 - 0.5·16 + 0.25·4.
+        assert!((bad.probability - 1.0 / (1.0 + 10.0f64.exp())).abs() < 1e-9, "{}", bad.probability);
         let mirrored = model.judge(&Measures { mirror: 0.3, ..good });
         assert_eq!((mirrored.judgement, mirrored.reasons.len()), (Judgement::Look, 1));
     }

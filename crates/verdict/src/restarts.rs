@@ -88,14 +88,11 @@ impl<'a> Search<'a> {
     /// The joint histogram after a move, from every `stride`th voxel.
     fn joint(&self, turn: &Move, mirrored: bool, stride: usize) -> Joint {
         let moved = self.moved_at(turn, mirrored);
-        let mut joint = Joint::new();
-        for sample in self.samples.iter().step_by(stride) {
-            let value = moved(sample.at);
-            if !value.is_nan() {
-                joint.add(sample.value, value);
-            }
-        }
-        joint
+        let count = self.samples.len().div_ceil(stride);
+        Joint::of(count, |n| {
+            let sample = &self.samples[n * stride];
+            Some(moved(sample.at)).filter(|value| !value.is_nan()).map(|value| [sample.value, value])
+        })
     }
 
     /// The similarity after a move; 0 if it leaves too few voxels with data.
@@ -111,7 +108,7 @@ impl<'a> Search<'a> {
         let [nx, ny, _] = self.grid.shape;
         let at = |n: usize| [n % nx, n / nx % ny, n / nx / ny].map(|index| index as f32);
         let value = |n| Some(moved(at(n))).filter(|value| !value.is_nan());
-        (0..self.grid.len()).map(|n| value(n).map_or((0.0, false), |value| (value, true))).unzip()
+        (0..self.grid.len()).into_par_iter().map(|n| value(n).map_or((0.0, false), |value| (value, true))).unzip()
     }
 
     /// Climbs from a move by steps along one parameter at a time. Each step length, radians or radii, is tried until no
