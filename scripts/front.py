@@ -36,7 +36,7 @@ PAIRS = [("1000", "1001"), ("1000", "1002"), ("1002", "1006"), ("1007", "1104")]
 ]
 #: Pairs that no setting was chosen on.
 LEFT_OUT = [("1104", "1000"), ("1001", "1007"), ("1007", "1002"), ("1003", "1104"), ("1104", "1006"), ("1013", "1001")]
-PRESETS = ["default", "best", "fast"]
+PRESETS = ["default", "best", "smooth", "fast"]
 #: Values of options that --draw chooses from.
 DRAWN = {
     "update-variance": [1.5, 2, 2.5, 3, 4],

@@ -145,7 +145,7 @@ def same(arguments: argparse.Namespace, fixed: Path, moving: Path) -> None:
 
     program = Path(sys.executable).parent / "antsreg-gpu"
     with tempfile.TemporaryDirectory() as folder:
-        for preset in ("fast", "default", "best", "multimodal"):
+        for preset in ("fast", "default", "best", "smooth", "multimodal"):
             words = ["register", "-f", fixed, "-m", moving, "-o", f"{folder}/c_", "--device", arguments.device]
             subprocess.run([program, *words, "--preset", preset], check=True, capture_output=True)
             antsreg_gpu.register(fixed, moving, preset=preset, device=arguments.device).save(f"{folder}/p_")

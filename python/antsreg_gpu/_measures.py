@@ -63,6 +63,10 @@ class Jacobian(NamedTuple):
     #: Number of voxels at which the warp folds by a stricter measure: a Jacobian determinant by one-sided differences
     #: is not positive.
     corner_folded: int
+    #: Standard deviation of the natural logarithm of the determinants (SDlogJ): low for a smooth warp.
+    sd_log: float
+    #: Share of the voxels whose volume changes by more than a factor of two, 0 to 1.
+    outside: float
 
 
 def overlap(source: ImageLike, target: ImageLike, labels: Optional[Sequence[int]] = None) -> Overlap:

@@ -294,7 +294,7 @@ def register(
         ``translation``, ``rigid``, ``similarity``, ``scales``, ``affine``, ``syn`` (affine, then SyN) or ``syn-only``.
         The default depends on the preset: ``rigid`` for ``multimodal``, otherwise ``syn``.
     preset : str
-        Name of a set of options: ``fast``, ``default``, ``best`` or ``multimodal``.
+        Name of a set of options: ``fast``, ``default``, ``best``, ``smooth`` or ``multimodal``.
     stages : list of dict, optional
         Complete list of stages, instead of a preset. Each stage is ``{"linear": {…}}`` or ``{"deformable": {…}}``, with
         all options as in the record that the command writes.

@@ -42,7 +42,7 @@ def arguments(description: str | None) -> argparse.Namespace:
     options.only = chosen(parser, "section", options.only, list(SECTIONS))
     pairs = {f"{pair.moving}-{pair.fixed}": pair for pair in PAIRS}
     options.pairs = [pairs[name] for name in chosen(parser, "pair", options.pairs or ",".join(pairs), list(pairs))]
-    options.presets = chosen(parser, "preset", options.presets, ["fast", "default", "best"])
+    options.presets = chosen(parser, "preset", options.presets, ["fast", "default", "best", "smooth"])
     try:
         options.peers = registrations(options.peers)
     except ValueError as error:

@@ -96,6 +96,9 @@ def test_jacobian(result: antsreg_gpu.Registration, pair: Pair) -> None:
     stretched = np.zeros((5, 6, 7, 3), dtype=np.float32)
     stretched[..., 0] = 0.5 * np.arange(5)[:, None, None]
     assert antsreg_gpu.jacobian((stretched, np.eye(4))).mean == pytest.approx(1.5)
+    determinants = found.image.get_fdata()
+    assert found.sd_log == pytest.approx(np.log(determinants.clip(1e-3)).std(), abs=1e-6)
+    assert found.outside == pytest.approx(((determinants < 0.5) | (determinants > 2)).mean(), abs=1e-9)
 
 
 def test_transforms_are_read_as_they_were_written(result: antsreg_gpu.Registration, pair: Pair, tmp_path: Path) -> None:

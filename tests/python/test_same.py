@@ -34,7 +34,7 @@ def compare(folder: Path, pair: Pair, result: antsreg_gpu.Registration, words: l
     assert records[0]["parameters"]["options"] == records[1]["parameters"]["options"]
 
 
-@pytest.mark.parametrize("preset", ["fast", "default", "best", "multimodal"])
+@pytest.mark.parametrize("preset", ["fast", "default", "best", "smooth", "multimodal"])
 def test_presets(preset: str, pair: Pair, tmp_path: Path) -> None:
     result = antsreg_gpu.register(pair.fixed, pair.moving, preset=preset, device="cpu")
     compare(tmp_path, pair, result, ["--preset", preset])

@@ -157,3 +157,20 @@ fn a_folder_that_takes_no_files() {
         assert!(message.contains("/proc: no file can be made in this folder"), "{message}");
     }
 }
+
+#[test]
+fn the_distances_of_landmarks_are_printed() {
+    let place = Workplace::new();
+    place.file("f.csv", b"x,y,z,label\n1,2,3,ac\n4,5,6,pc\n");
+    place.file("m.csv", b"label,x,y,z\npc,14,5,6\nac,11,2,7\n");
+    let shift = "#Insight Transform File V1.0\n#Transform 0\nTransform: AffineTransform_double_3_3\n\
+                 Parameters: 1 0 0 0 1 0 0 0 1 10 0 0\nFixedParameters: 0 0 0\n";
+    place.file("shift.txt", shift.as_bytes());
+    let text = place.succeed("compare --fixed-points f.csv --moving-points m.csv -t shift.txt").stdout;
+    let rows: Vec<Vec<&str>> = text.lines().map(|line| line.split_whitespace().collect()).collect();
+    assert_eq!(rows[1..3], [["ac", "4.0000"], ["pc", "0.0000"]]);
+    assert!(rows[3..].iter().map(|row| row[1]).eq(["2.0000", "2.0000", "4.0000"]), "{text}");
+    place.file("other.csv", b"label,x,y,z\nxx,0,0,0\n");
+    let message = place.refuse(1, "compare --fixed-points f.csv --moving-points other.csv");
+    assert!(message.contains("other.csv") && message.contains("no landmark in common"), "{message}");
+}

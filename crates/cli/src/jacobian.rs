@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use antsreg_console::{CliError, Console};
 use antsreg_core::io::{itk, nifti};
-use antsreg_core::jacobian::JacobianSummary;
+use antsreg_core::jacobian::{JacobianSummary, Roughness};
 use antsreg_kernels::{InverseConsistency, apply};
 use serde::Serialize;
 
@@ -49,6 +49,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let mut determinants = apply::jacobian(&warp);
     let corners = apply::smallest_at_corners(&warp);
     let found = Summary::from(JacobianSummary::of(&determinants, &corners, mask.as_ref())?);
+    let roughness = Roughness::of(&determinants, mask.as_ref())?;
     if let Some(output) = &args.output {
         if args.logarithm {
             let folded = determinants.voxels.iter().filter(|value| **value <= 0.0).count();
@@ -62,7 +63,12 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         outputs.commit()?;
         console.note(format_args!("wrote {}", output.display()));
     }
-    let mut text = format!("Jacobian             {found}\n");
+    let mut text = format!(
+        "Jacobian             {found}\n\
+         Logarithm            standard deviation {:.4}; {:.2} % of voxels below 0.5 or above 2\n",
+        roughness.sd_log,
+        100.0 * roughness.outside
+    );
     if let Some(inverse) = inverse {
         let consistency = Consistency::from(apply::inverse_consistency(&warp, &inverse, mask.as_ref())?);
         text.push_str(&format!("Then its inverse     {consistency}\n"));

@@ -92,6 +92,14 @@ pub enum CliError {
         /// Number of voxels at which the Jacobian determinant of the warp is not positive (folds).
         folded: usize,
     },
+    /// Landmarks of two tables cannot be compared.
+    #[error("{} and {}: {why}", paths[0].display(), paths[1].display())]
+    Landmarks {
+        /// Files of the landmarks of the fixed and of the moving image.
+        paths: [PathBuf; 2],
+        /// Why they cannot be compared.
+        why: antsreg_core::landmarks::LandmarkError,
+    },
     /// A study (registrations of many subjects) cannot use its files, or cannot continue.
     #[error("{source}{advice}", advice = advice::of_study(.source))]
     Study {

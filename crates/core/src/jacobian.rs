@@ -66,6 +66,40 @@ impl JacobianSummary {
     }
 }
 
+/// How much the local change of volume varies over all voxels or over the voxels of a mask: low for a smooth warp.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Roughness {
+    /// Standard deviation of the natural logarithm of the Jacobian determinants (SDlogJ). Determinants below
+    /// [`Roughness::LEAST`] count as that value, because a fold has no logarithm. NaN without voxels.
+    pub sd_log: f64,
+    /// Share (0…1) of the voxels whose volume changes by more than a factor of two: a determinant below ½ or above 2,
+    /// or NaN. NaN without voxels.
+    pub outside: f64,
+}
+
+impl Roughness {
+    /// The smallest determinant whose logarithm is taken.
+    pub const LEAST: f64 = 1e-3;
+
+    /// Computes the roughness from Jacobian determinants. With a `mask`, only voxels where it exceeds ½ count.
+    ///
+    /// # Errors
+    /// A mask on another grid.
+    pub fn of(determinants: &Volume, mask: Option<&Volume>) -> Result<Roughness, GridMismatch> {
+        if let Some(mask) = mask {
+            same_grid("the Jacobian determinants and the mask", &determinants.grid, &mask.grid)?;
+        }
+        let counts = |n: &usize| mask.is_none_or(|mask| mask.voxels[*n] > 0.5);
+        let values = || (0..determinants.voxels.len()).filter(counts).map(|n| f64::from(determinants.voxels[n]));
+        let logarithm = |value: f64| value.max(Self::LEAST).ln();
+        let count = values().count() as f64;
+        let mean = values().map(logarithm).sum::<f64>() / count;
+        let variance = values().map(|value| (logarithm(value) - mean).powi(2)).sum::<f64>() / count;
+        let outside = values().filter(|value| !(0.5..=2.0).contains(value)).count() as f64 / count;
+        Ok(Roughness { sd_log: variance.sqrt(), outside })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +142,17 @@ mod tests {
         assert_eq!(empty.folded_share(), 0.0);
         assert!(JacobianSummary::of(&one, &one, Some(&mask)).is_err());
         assert!(JacobianSummary::of(&one, &four, None).is_err());
+    }
+
+    #[test]
+    fn roughness_is_the_spread_of_logarithms_and_the_share_beyond_a_factor_of_two() {
+        let found = Roughness::of(&determinants(&[1.0, 4.0, 0.25, -3.0]), Some(&determinants(&[1.0, 1.0, 1.0, 0.0])))
+            .unwrap();
+        // Logarithms 0, ln 4 and -ln 4.
+        assert!((found.sd_log - (2.0f64 / 3.0).sqrt() * 4f64.ln()).abs() < 1e-12, "{found:?}");
+        assert!((found.outside - 2.0 / 3.0).abs() < 1e-12);
+        let folded = Roughness::of(&determinants(&[1.0, f32::NAN, -1.0, 2.0]), None).unwrap();
+        assert!(folded.sd_log.is_finite() && folded.outside == 0.5, "{folded:?}");
+        assert!(Roughness::of(&determinants(&[1.0]), Some(&determinants(&[0.0]))).unwrap().sd_log.is_nan());
     }
 }

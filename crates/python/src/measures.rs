@@ -1,7 +1,7 @@
 //! Measures for Python: overlap of label maps, and Jacobian determinants of warps.
 
 use antsreg_core::overlap::Overlap;
-use antsreg_core::{DisplacementField, JacobianSummary, Transform};
+use antsreg_core::{DisplacementField, JacobianSummary, Roughness, Transform};
 use antsreg_kernels::apply;
 use antsreg_study::inputs;
 use pyo3::prelude::*;
@@ -21,8 +21,9 @@ type Rows = (Vec<Row>, [f64; 6], [f64; 6]);
 
 /// Statistics of the Jacobian determinants of a warp: number of voxels, smallest, largest and mean determinant, number
 /// of folded voxels (central differences), then smallest determinant and number of folded voxels by one-sided
-/// differences (at the corners of trilinear cells).
-type Summary = (u64, f64, f64, f64, u64, f64, u64);
+/// differences (at the corners of trilinear cells), the standard deviation of the determinants' logarithms, and the
+/// share of voxels below 0.5 or above 2.
+type Summary = (u64, f64, f64, f64, u64, f64, u64, f64, f64);
 
 /// Computes the overlap of two label maps: for each label, for all labels together, and the mean over labels.
 #[pyfunction]
@@ -56,7 +57,8 @@ pub fn jacobian(py: Python, warp: &Chain) -> Result<(Image, Summary), Failure> {
         let corners = apply::smallest_at_corners(field);
         let JacobianSummary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded } =
             JacobianSummary::of(&determinants, &corners, None).map_err(grids)?;
-        let summary = (voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded);
+        let Roughness { sd_log, outside } = Roughness::of(&determinants, None).map_err(grids)?;
+        let summary = (voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded, sd_log, outside);
         Ok((Image::made(determinants, "the Jacobian", false), summary))
     })
 }

@@ -5,7 +5,7 @@ use antsreg_linear::{self as linear, Start};
 use antsreg_syn as syn;
 use serde::{Deserialize, Serialize};
 
-use crate::{Error, Interpolation, TooWide};
+use crate::{Error, Interpolation, Preset, TooWide};
 
 /// The options of a registration. They can be stored, compared and read again.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -55,7 +55,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             start: Start::CentreOfMass,
-            stages: vec![Stage::Linear(linear::Options::default()), Stage::Deformable(syn::Options::default())],
+            stages: vec![Stage::Linear(linear::Options::default()), Stage::Deformable(Preset::default().syn())],
             inverse_warp: true,
             scores: true,
             images: Some(WarpedImages { interpolation: Interpolation::Linear, warped: true, inverse_warped: true }),

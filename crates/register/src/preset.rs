@@ -15,12 +15,13 @@ use crate::options::{level_fits, shortest_axis};
 pub enum Preset {
     /// No iterations at full resolution: a first result within seconds
     Fast,
-    /// As many iterations as antsRegistrationSyN.sh, including full resolution
+    /// Overlap, landmarks and smoothness balanced; all resolutions
     #[default]
     Default,
-    /// Also compares edges of the images, uses longer updates and more iterations at full resolution: the highest
-    /// accuracy
+    /// More iterations at fine resolutions: the highest overlap of labels, from a rougher warp
     Best,
+    /// A smooth warp, for studies of its Jacobians (morphometry): less overlap
+    Smooth,
     /// CT, PET or MR of one person: rigid, by normalised mutual information
     Multimodal,
 }
@@ -81,7 +82,7 @@ const LARGE_AXIS: usize = 256;
 
 impl Preset {
     /// Every preset.
-    pub const ALL: [Preset; 4] = [Preset::Fast, Preset::Default, Preset::Best, Preset::Multimodal];
+    pub const ALL: [Preset; 5] = [Preset::Fast, Preset::Default, Preset::Best, Preset::Smooth, Preset::Multimodal];
 
     /// The kind of transform of this preset: rigid for [`Preset::Multimodal`], else SyN.
     pub fn model(self) -> Model {
@@ -101,7 +102,7 @@ impl Preset {
         let defaults = linear::Options::default();
         match self {
             Preset::Fast => linear::Options { finest_mm: 2.0, ..defaults },
-            Preset::Default => defaults,
+            Preset::Default | Preset::Smooth => defaults,
             // Normalised mutual information is also used for images of one modality. On all measured pairs, the overlap
             // of labels was higher than with the correlation ratio.
             Preset::Best | Preset::Multimodal => linear::Options::of(linear::Cost::NormalisedMutualInformation),
@@ -127,26 +128,30 @@ impl Preset {
                 options.levels.retain(|level| level.shrink > 1);
                 options
             }
-            Preset::Default => defaults,
             Preset::Multimodal => {
                 let channels = vec![syn::Channel { metric: syn::Metric::Mattes, ..syn::Channel::default() }];
                 syn::Options { channels, ..Self::reinverted_always(defaults) }
             }
+            // The settings of these three were chosen by overlap, landmarks and smoothness together; docs/benchmarks.md
+            // has the pairs and the figures.
+            Preset::Default => {
+                let levels = scheduled(&defaults, [(50, 1), (40, 1), (50, 2), (10, 2)]);
+                syn::Options { gradient_step: 0.6, edge_weight: 0.6, levels, ..balanced(defaults) }
+            }
             Preset::Best => {
-                let mut levels = defaults.levels.clone();
-                for (level, (iterations, reinvert_every)) in
-                    levels.iter_mut().zip([(50, 1), (40, 1), (120, 6), (60, 6)])
-                {
-                    *level = Level { iterations, reinvert_every, ..*level };
-                }
+                let levels = scheduled(&defaults, [(50, 1), (40, 1), (120, 2), (60, 2)]);
+                syn::Options { gradient_step: 0.5, edge_weight: 0.4, levels, ..balanced(defaults) }
+            }
+            Preset::Smooth => {
+                let levels = scheduled(&defaults, [(100, 1), (70, 1), (100, 1), (40, 2)]);
                 syn::Options {
-                    gradient_step: 0.4,
-                    noise: 0.005,
+                    update_variance: 4.0,
+                    total_variance: 0.6,
+                    radius: 3,
                     edge_weight: 0.4,
-                    boundary_contrast: 0.35,
-                    winsorise: Some((0.02, 0.98)),
+                    boundary_contrast: 0.5,
                     levels,
-                    ..defaults
+                    ..balanced(defaults)
                 }
             }
         }
@@ -179,6 +184,25 @@ impl Preset {
         }
         levels
     }
+}
+
+/// SyN options with less smoothing of updates, a little of the whole warp, and clipping of more of the brightest and
+/// darkest voxels.
+fn balanced(options: syn::Options) -> syn::Options {
+    syn::Options {
+        update_variance: 2.0,
+        total_variance: 0.2,
+        noise: 0.01,
+        boundary_contrast: 0.35,
+        winsorise: Some((0.02, 0.98)),
+        ..options
+    }
+}
+
+/// The levels of SyN options with these numbers of iterations and intervals of re-inversion, coarse to fine.
+fn scheduled(options: &syn::Options, each: [(usize, usize); 4]) -> Vec<Level> {
+    let with = |(level, (iterations, reinvert_every)): (&Level, _)| Level { iterations, reinvert_every, ..*level };
+    options.levels.iter().zip(each).map(with).collect()
 }
 
 #[cfg(test)]

@@ -228,12 +228,12 @@ mod tests {
 
     #[test]
     fn given_levels_are_reinverted_as_those_of_the_preset_that_are_as_coarse() {
-        assert_eq!(levels(Preset::Best, Schedule::default()), Ok(vec![(8, 1), (4, 1), (2, 6), (1, 6)]));
-        assert_eq!(levels(Preset::Best, two([3, 1])), Ok(vec![(3, 1), (1, 6)]));
-        assert_eq!(levels(Preset::Best, two([12, 2])), Ok(vec![(12, 1), (2, 6)]));
+        assert_eq!(levels(Preset::Best, Schedule::default()), Ok(vec![(8, 1), (4, 1), (2, 2), (1, 2)]));
+        assert_eq!(levels(Preset::Best, two([3, 1])), Ok(vec![(3, 1), (1, 2)]));
+        assert_eq!(levels(Preset::Best, two([12, 2])), Ok(vec![(12, 1), (2, 2)]));
         let all = Schedule { reinvert_every: Some(vec![4]), ..two([3, 1]) };
         assert_eq!(levels(Preset::Best, all), Ok(vec![(3, 4), (1, 4)]));
-        assert_eq!(levels(Preset::Default, two([3, 1])), Ok(vec![(3, 1), (1, 4)]));
+        assert_eq!(levels(Preset::Smooth, two([3, 1])), Ok(vec![(3, 1), (1, 2)]));
     }
 
     #[test]

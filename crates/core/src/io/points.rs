@@ -38,6 +38,13 @@ impl PointTable {
         &self.points
     }
 
+    /// The cells of the column label, name, landmark or id, row by row; `None` without such a column.
+    pub fn names(&self) -> Option<Vec<&str>> {
+        let place = |name: &str| self.header.iter().position(|column| column.eq_ignore_ascii_case(name));
+        let column = ["label", "name", "landmark", "id"].into_iter().find_map(place)?;
+        self.rows.iter().map(|row| row.get(column).map(String::as_str)).collect()
+    }
+
     /// Replaces each point (RAS mm) by `map(point)`.
     pub fn move_points(&mut self, map: impl Fn(&Point3<f64>) -> Point3<f64>) {
         self.points.iter_mut().for_each(|point| *point = map(point));
