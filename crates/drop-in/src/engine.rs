@@ -1,7 +1,10 @@
-//! Runs the registration of a command of ANTs or FSL, on the device that the environment variables choose.
+//! Runs the registration or motion correction of a command of ANTs or FSL, on the device that the environment variables choose.
+
+use std::ops::ControlFlow;
 
 use antsreg_console::{CliError, Console, device_notes, ending};
 use antsreg_register::{Description, Grids, Options, Registered, Registration, Side};
+use antsreg_study::motion::{self, Found, Opened};
 
 use crate::call::Call;
 
@@ -53,4 +56,20 @@ pub fn register(
     })?;
     let found = computed.finish(sides, options)?;
     Ok(Done { task, found, device: device.description().clone() })
+}
+
+/// Reads the series while the device is being opened, then corrects its motion. The output files appear when the result
+/// is committed.
+///
+/// # Errors
+/// Files that cannot be read or written; a volume that cannot be aligned.
+pub fn correct_motion(call: &Call, console: &mut Console, task: &motion::Task) -> Result<Found, CliError> {
+    let (read, opened) = call.settings.device.open_during(|| Opened::new(task));
+    let (read, opened) = (read?, opened?);
+    opened.note().iter().for_each(|note| device_notes::show(note, console));
+    ending::keep_open(&opened.device);
+    Ok(read.find(opened.device, &mut |progress| {
+        console.note(format_args!("aligned {} of {} volumes", progress.aligned, progress.of));
+        ControlFlow::Continue(())
+    })?)
 }

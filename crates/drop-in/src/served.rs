@@ -115,6 +115,15 @@ pub const COMMANDS: &[Command] = &[
     ants("MeasureMinMaxMean", ants::measure::run),
     ants("AverageAffineTransform", ants::average_affine::run),
     ants("AverageAffineTransformNoRigid", ants::average_affine::run_no_rigid),
+    ants("ComposeMultiTransform", ants::compose_multi_transform::run),
+    ants("ConvertTransformFile", ants::convert_transform_file::run).but(&["displacement fields"]),
+    ants("LabelGeometryMeasures", ants::label_geometry::run),
+    ants("antsMotionCorr", ants::motion_correction::run).reading(ants::motion_correction::read).but(&[
+        "-d 2",
+        "-t SyN, GaussianDisplacementField",
+        "-w",
+        "the metrics in MOCOparams.csv",
+    ]),
     ants("c3d_affine_tool", c3d_affine_tool::run).but(&[
         "other options than -ref, -src, -itk, -fsl2ras, -ras2fsl, -inv, -mult, -info, -o, -oitk",
         "-oitk to other names than .txt and .tfm",
@@ -133,6 +142,19 @@ pub const COMMANDS: &[Command] = &[
         "-2d",
     ]),
     fsl("convert_xfm", fsl::convert_xfm::run),
+    fsl("applywarp", fsl::warps::apply).but(&[
+        "coefficients of fnirt",
+        "--mask",
+        "--super, --superlevel",
+        "--paddingsize",
+        "--usesqform with matrices or a warp",
+    ]),
+    fsl("convertwarp", fsl::warps::convert).but(&[
+        "coefficients of fnirt",
+        "--shiftmap, --shiftdir",
+        "--constrainj, --jstats, --jmin, --jmax",
+    ]),
+    fsl("invwarp", fsl::warps::invert).but(&["coefficients of fnirt", "constraints of Jacobians"]),
 ];
 
 /// What the registration scripts do not serve.

@@ -42,6 +42,14 @@ pub enum Error {
         /// The class, counted from 1.
         class: usize,
     },
+    /// A kernel has no middle voxel.
+    #[error("the kernel has {found} voxels along axis {axis}; expected an odd number")]
+    EvenKernel {
+        /// The axis, counted from 0.
+        axis: usize,
+        /// Number of voxels along the axis.
+        found: usize,
+    },
     /// There is no slice of this number.
     #[error("slice {found} does not exist; the axis has {count} slices, counted from 0")]
     NoSlice {

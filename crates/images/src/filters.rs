@@ -128,6 +128,44 @@ pub fn unsharp_masked(image: &Volume, amount: f64, sigma_mm: [f64; 3], threshold
     Ok(out)
 }
 
+/// The convolution of an image with a kernel, an image with an odd number of voxels along each axis:
+/// out(x) = Σ kernel(k)·image(x − k) with offsets k from the kernel's middle. Beyond the border the image has the values of
+/// the border. With `normalises`, the kernel is divided by its sum. ANTs' `ImageMath` with `Convolve`.
+///
+/// # Errors
+/// A kernel with an even number of voxels along an axis.
+pub fn convolved(image: &Volume, kernel: &Volume, normalises: bool) -> Result<Volume, Error> {
+    let [kx, ky, kz] = kernel.grid.shape;
+    if let Some(axis) = (0..3).find(|axis| kernel.grid.shape[*axis].is_multiple_of(2)) {
+        return Err(Error::EvenKernel { axis, found: kernel.grid.shape[axis] });
+    }
+    let sum: f64 = kernel.voxels.iter().map(|weight| f64::from(*weight)).sum();
+    let scale = if normalises { 1.0 / sum } else { 1.0 };
+    let weights: Vec<([isize; 3], f64)> = kernel
+        .voxels
+        .iter()
+        .enumerate()
+        .filter(|(_, weight)| **weight != 0.0)
+        .map(|(n, weight)| {
+            let place = [n % kx, n / kx % ky, n / (kx * ky)];
+            let offset = std::array::from_fn(|axis| [kx, ky, kz][axis] as isize / 2 - place[axis] as isize);
+            (offset, f64::from(*weight) * scale)
+        })
+        .collect();
+    let shape = image.grid.shape;
+    let [nx, ny, _] = shape;
+    let at = |voxel: usize| {
+        let place = [voxel % nx, voxel / nx % ny, voxel / (nx * ny)];
+        let value = |(offset, weight): &([isize; 3], f64)| {
+            let near: [usize; 3] =
+                std::array::from_fn(|axis| place[axis].saturating_add_signed(offset[axis]).min(shape[axis] - 1));
+            weight * f64::from(image.voxels[(near[2] * ny + near[1]) * nx + near[0]])
+        };
+        weights.iter().map(value).sum::<f64>() as f32
+    };
+    Ok(Volume { voxels: (0..image.voxels.len()).into_par_iter().map(at).collect(), grid: image.grid.clone() })
+}
+
 /// The median of each voxel's neighbourhood of the given radii. Beyond its border the image continues with the border
 /// value. ITK's `MedianImageFilter`.
 pub fn median(image: &Volume, radii: [usize; 3]) -> Volume {
@@ -161,6 +199,16 @@ mod tests {
         let mut image = Volume::filled(Grid::axis_aligned(shape, [1.0, 2.0, 0.5]), 0.0);
         image.voxels.iter_mut().enumerate().for_each(|(n, value)| *value = ((n * 7919) % 101) as f32);
         image
+    }
+
+    #[test]
+    fn kernels_are_mirrored_and_normalised() {
+        let image = Volume { grid: Grid::axis_aligned([4, 1, 1], [1.0; 3]), voxels: vec![1.0, 2.0, 4.0, 8.0] };
+        let kernel = Volume { grid: Grid::axis_aligned([3, 1, 1], [1.0; 3]), voxels: vec![3.0, 1.0, 0.0] };
+        let found = |normalises| convolved(&image, &kernel, normalises).unwrap().voxels;
+        assert_eq!((found(false), found(true)[0]), (vec![7.0, 14.0, 28.0, 32.0], 1.75));
+        let even = Volume { grid: Grid::axis_aligned([2, 1, 1], [1.0; 3]), voxels: vec![1.0; 2] };
+        assert_eq!(convolved(&image, &even, true), Err(Error::EvenKernel { axis: 0, found: 2 }));
     }
 
     #[test]

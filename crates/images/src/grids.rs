@@ -34,6 +34,23 @@ pub fn cropped(image: &Volume, voxels: usize) -> Result<Volume, Error> {
     Ok(region(image, [0, 1, 2].map(range)))
 }
 
+/// Repairs the place of an image that should lie as `reference` does: coordinates of the origin that are 0 or have the
+/// other sign, and directions that differ by 0.7 or more in the Frobenius norm. ANTs' `ImageMath` with
+/// `CompareHeadersAndImages`.
+pub fn repair(grid: &mut Grid, reference: &Grid) {
+    for axis in 0..dimensions(reference) {
+        let (found, wanted) = (&mut grid.origin[axis], reference.origin[axis]);
+        if *found * wanted < 0.0 {
+            *found = -*found;
+        } else if crate::is_zero(*found as f32) {
+            *found = wanted;
+        }
+    }
+    if (grid.direction - reference.direction).norm() >= 0.7 {
+        grid.direction = reference.direction;
+    }
+}
+
 /// The part of an image with these voxel indices. Voxels keep their places in the world.
 pub fn region(image: &Volume, range: [std::ops::Range<usize>; 3]) -> Volume {
     let [nx, ny, _] = image.grid.shape;
@@ -104,6 +121,16 @@ pub fn with_shape(grid: &Grid, shape: [usize; 3]) -> Result<Grid, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_of_other_sign_are_repaired() {
+        let mut reference = Grid::axis_aligned([4, 4, 4], [1.0; 3]);
+        reference.origin = [90.0, -126.0, -72.0].into();
+        let mut grid = Grid { origin: [-80.0, 0.0, -60.0].into(), ..reference.clone() };
+        grid.direction.swap_columns(0, 1);
+        repair(&mut grid, &reference);
+        assert_eq!((grid.origin, grid.direction), ([80.0, -126.0, -60.0].into(), reference.direction));
+    }
 
     #[test]
     fn cropping_undoes_padding() {

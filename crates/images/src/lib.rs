@@ -16,8 +16,11 @@ pub mod histogram;
 pub mod intensity;
 pub mod labels;
 pub mod morphology;
+pub mod propagate;
 pub mod recursive_gaussian;
 pub mod regions;
+pub mod shapes;
+pub mod tensors;
 pub mod threshold;
 
 pub use error::Error;

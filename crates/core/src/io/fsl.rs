@@ -117,7 +117,7 @@ pub fn to_world(matrix: &Matrix4<f64>, fixed: &Grid, moving: &Grid) -> Option<Af
 pub fn from_world(affine: &AffineTransform, fixed: &Grid, moving: &Grid) -> Option<Matrix4<f64>> {
     // `Grid::world_to_voxel` is not used here, because it leaves out the third axis of slices, which FSL's matrices
     // include.
-    let world_to_scaled = voxel_to_scaled(fixed).after(&fixed.voxel_to_world().inverse()?);
+    let world_to_scaled = world_to_scaled(fixed)?;
     let moving_to_world = moving.voxel_to_world().after(&voxel_to_scaled(moving).inverse()?);
     Some(world_to_scaled.after(&affine.inverse()?).after(&moving_to_world).to_homogeneous())
 }
@@ -125,6 +125,19 @@ pub fn from_world(affine: &AffineTransform, fixed: &Grid, moving: &Grid) -> Opti
 /// FSL's coordinates (scaled mm) of a point in RAS mm; `None` if the grid's axes lie in one plane.
 pub fn scaled(point: &Point3<f64>, grid: &Grid) -> Option<Point3<f64>> {
     Some(voxel_to_scaled(grid).apply(&grid.voxel_to_world().inverse()?.apply(point)))
+}
+
+/// The grid with the same voxels as `grid`, whose world is FSL's coordinates of `grid` (scaled mm).
+pub fn scaled_grid(grid: &Grid) -> Grid {
+    let AffineTransform { matrix, translation } = voxel_to_scaled(grid);
+    let direction = Matrix3::from_fn(|row, column| matrix[(row, column)] / grid.spacing[column]);
+    Grid { origin: translation.into(), direction, ..grid.clone() }
+}
+
+/// The map from the world (RAS mm) to FSL's coordinates (scaled mm) of a grid; `None` if the grid's axes lie in one
+/// plane.
+pub fn world_to_scaled(grid: &Grid) -> Option<AffineTransform> {
+    Some(voxel_to_scaled(grid).after(&grid.voxel_to_world().inverse()?))
 }
 
 /// The map from voxel indices to FSL's scaled mm.

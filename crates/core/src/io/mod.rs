@@ -6,6 +6,7 @@ mod deflate;
 mod error;
 mod foreign;
 pub mod fsl;
+pub mod fsl_warp;
 mod gzip;
 pub mod itk;
 pub mod label_list;

@@ -61,10 +61,7 @@ pub struct Ends {
 /// Files that cannot be read or written; an image without mass.
 pub fn run(call: &Call, ends: &Ends, centres: Centres) -> Result<(), CliError> {
     let output = ends.output.as_path();
-    let extension = output.extension().unwrap_or_default();
-    if !["mat", "txt", "tfm"].iter().any(|known| extension == *known) {
-        return Err(Refusal::new(output.display(), "expected an output name that ends in .mat, .txt or .tfm").into());
-    }
+    super::check_affine_name(output)?;
     outputs::check([output], [&ends.fixed, &ends.moving])?;
     let centre = |path: &PathBuf| {
         let image = GridRule::Itk.read_volume(path)?;

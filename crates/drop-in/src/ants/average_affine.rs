@@ -47,10 +47,7 @@ fn average(call: &Call, parts: Parts) -> Result<(), CliError> {
     let slices = super::dimension(dimension)? == 2;
     let output = Path::new(output);
     let (reference, given) = parse(rest)?;
-    let extension = output.extension().unwrap_or_default();
-    if !["mat", "txt", "tfm"].iter().any(|known| extension == *known) {
-        return Err(Refusal::new(output.display(), "expected an output name that ends in .mat, .txt or .tfm").into());
-    }
+    super::check_affine_name(output)?;
     outputs::check_in_place([output])?;
     let read = |given: &Given| {
         let (affine, centre) = itk::read_centred_affine(&given.path)?;

@@ -9,6 +9,8 @@ pub mod atropos;
 pub mod average_affine;
 pub mod average_images;
 pub mod bias_correction;
+pub mod compose_multi_transform;
+pub mod convert_transform_file;
 pub mod denoise_image;
 mod files;
 pub mod headers;
@@ -17,9 +19,11 @@ mod interpolation;
 pub mod jacobian_image;
 pub mod joint_fusion;
 pub mod label_fusion_script;
+pub mod label_geometry;
 pub mod label_overlap;
 mod mask;
 pub mod measure;
+pub mod motion_correction;
 pub mod multiply_images;
 mod numbers;
 pub mod print_header;
@@ -54,6 +58,15 @@ fn check_image_name(option: &str, path: &Path) -> Result<(), Refusal> {
             format!("{option}: {}", path.display()),
             "use a name that ends in .nii.gz or .nii",
         )),
+    }
+}
+
+/// Checks that the name of an output transform is that of a format of affine maps.
+fn check_affine_name(path: &Path) -> Result<(), Refusal> {
+    let extension = path.extension().unwrap_or_default();
+    match ["mat", "txt", "tfm"].iter().any(|known| extension == *known) {
+        true => Ok(()),
+        false => Err(Refusal::new(path.display(), "expected an output name that ends in .mat, .txt or .tfm")),
     }
 }
 

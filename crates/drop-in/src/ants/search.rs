@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use antsreg_console::{CliError, Refusal};
+use antsreg_console::CliError;
 use antsreg_core::io::nifti::GridRule;
 use antsreg_core::io::{itk, outputs};
 use antsreg_register::linear::{self, AngleSearch, Cost, Dof, Search, Start};
@@ -44,10 +44,7 @@ pub struct Request {
 /// An argument that is wrong or not supported; a registration that fails.
 pub fn run(call: &Call, request: &Request, verbose: bool) -> Result<(), CliError> {
     let output = request.output.as_path();
-    let extension = output.extension().unwrap_or_default();
-    if !["mat", "txt", "tfm"].iter().any(|known| extension == *known) {
-        return Err(Refusal::new(output.display(), "expected an output name that ends in .mat, .txt or .tfm").into());
-    }
+    super::check_affine_name(output)?;
     outputs::check_in_place([output])?;
     let Done { task, found, device } = engine::register(call, &mut call.console(verbose)?, || task(request))?;
     let fixed = &task.sides[0].image;

@@ -4,5 +4,7 @@ pub mod convert_xfm;
 pub mod flirt;
 pub mod mcflirt;
 mod names;
+mod stored;
+pub mod warps;
 
 pub use names::stem;

@@ -21,6 +21,8 @@ use crate::{Grid, Volume};
 const TENSOR_INTENT: i16 = 1005;
 /// NIfTI's intent code of vectors.
 const VECTOR_INTENT: i16 = 1007;
+/// FSL's intent code of displacements.
+const DISPLACEMENT_INTENT: i16 = 2006;
 
 /// Reads the volumes of a file one after the other, whatever the meaning of its fourth and fifth axis.
 pub struct PlanesReader {
@@ -61,6 +63,11 @@ impl PlanesReader {
     /// Number of volumes along the fourth and along the fifth axis.
     pub fn counts(&self) -> [usize; 2] {
         self.counts
+    }
+
+    /// The intent code of the NIfTI header.
+    pub fn intent(&self) -> i16 {
+        self.file.header.intent_code
     }
 
     /// Number of axes that the NIfTI header states, without axes of one element at the end; at least two.
@@ -173,6 +180,8 @@ pub enum Planes {
     Tensors,
     /// The volumes lie along the fifth axis and have no defined meaning.
     Fifth,
+    /// The volumes lie along the fourth axis and are the components of FSL's displacements.
+    Displacements,
 }
 
 /// Description of a file of several volumes that is to be written.
@@ -198,7 +207,7 @@ impl<'g> PlanesFile<'g> {
         let count = count.ok_or(ErrorKind::Volumes { found: self.count })? as u16;
         let axes = match self.planes {
             Planes::Vectors | Planes::Tensors | Planes::Fifth => Some(usize::from(count)),
-            Planes::One | Planes::Series(_) => None,
+            Planes::One | Planes::Series(_) | Planes::Displacements => None,
         };
         let mut header = header::for_grid(self.grid, self.stored.datatype(), axes)?;
         match self.planes {
@@ -207,6 +216,10 @@ impl<'g> PlanesFile<'g> {
             Planes::Vectors => header.intent_code = VECTOR_INTENT,
             Planes::Tensors => header.intent_code = TENSOR_INTENT,
             Planes::Fifth => header.intent_code = 0,
+            Planes::Displacements => {
+                Timing::default().put(&mut header, count);
+                header.intent_code = DISPLACEMENT_INTENT;
+            }
         }
         Ok(header)
     }

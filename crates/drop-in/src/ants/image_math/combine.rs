@@ -6,9 +6,9 @@ use antsreg_console::{CliError, Refusal};
 use antsreg_core::histogram_matching::Landmarks;
 use antsreg_core::io::nifti::Stored;
 use antsreg_images::arithmetic::{self, Arithmetic};
-use antsreg_images::{dimensions, labels};
+use antsreg_images::{dimensions, filters, grids, intensity, labels, propagate};
 
-use super::plan::{Made, Parser, Plan, Words, first, number};
+use super::plan::{Made, Parser, Plan, Words, beside, first, number};
 use crate::ants::files::Image;
 use crate::ants::numbers::general;
 
@@ -33,6 +33,18 @@ pub const PARSERS: &[(&str, Parser)] = &[
             let voxels = arithmetic::pure_tissue_weights(&maps);
             Ok(Made::Image(Image { voxels, ..first(images)? }))
         }))
+    }),
+    ("Convolve", convolve),
+    ("PropagateLabelsThroughMask", propagate),
+    ("CompareHeadersAndImages", |words| {
+        words.not_of_series()?;
+        let plan = Plan::on(vec![words.path(0)?, words.path(1)?], |images| {
+            let [reference, mut image] = two(images)?;
+            intensity::make_finite(&mut image.voxels, 0.0);
+            grids::repair(&mut image.grid, &reference.grid);
+            Ok(Made::Image(image))
+        });
+        Ok(Plan { same_shape: false, ..plan })
     }),
     ("LabelStats", label_statistics),
     ("MajorityVoting", vote),
@@ -119,6 +131,40 @@ fn label_statistics(words: &Words) -> Result<Plan, Refusal> {
     Ok(Plan { writes_text: true, ..Plan::on(inputs, work) })
 }
 
+/// The images of an operation on two.
+fn two(images: Vec<Image>) -> Result<[Image; 2], Refusal> {
+    images.try_into().map_err(|_| Refusal::new("INPUT", "is missing; expected two images"))
+}
+
+fn convolve(words: &Words) -> Result<Plan, Refusal> {
+    words.not_of_series()?;
+    let name = format!("ImageMath {}", words.operation);
+    let normalises = words.number(2, 1.0)? as i32 != 0;
+    let plan = Plan::on(vec![words.path(0)?, words.path(1)?], move |images| {
+        let [image, kernel] = two(images)?;
+        let (image, kernel) = (image.single(&name)?, kernel.single(&name)?);
+        let made = filters::convolved(&image, &kernel, normalises).map_err(|error| Refusal::new(name, error))?;
+        Ok(Made::Image(made.into()))
+    });
+    Ok(Plan { same_shape: false, ..plan })
+}
+
+fn propagate(words: &Words) -> Result<Plan, Refusal> {
+    words.not_of_series()?;
+    let stop = words.number(2, 100.0)?;
+    if words.switch(3)? {
+        return Err(Refusal::not_served("ImageMath PropagateLabelsThroughMask with topology", "use 0"));
+    }
+    let name = format!("ImageMath {}", words.operation);
+    let (output, arrival) = (words.output.to_owned(), beside(words.output, "_speed"));
+    Ok(Plan::on(vec![words.path(0)?, words.path(1)?], move |images| {
+        let [speed, labels] = two(images)?;
+        let (speed, labels) = (speed.single(&name)?, labels.single(&name)?);
+        let (labels, times) = propagate::through_mask(&speed, &labels, stop);
+        Ok(Made::Several(vec![(output, labels.into()), (arrival, times.into())]))
+    }))
+}
+
 fn vote(words: &Words) -> Result<Plan, Refusal> {
     if words.rest.first().is_some_and(|word| number(word).is_some() && !Path::new(word).exists()) {
         return Err(Refusal::not_served("ImageMath MajorityVoting with a share of votes", "leave the share out"));
@@ -167,7 +213,8 @@ mod tests {
 
     #[test]
     fn a_second_operand_is_a_number_or_an_image() {
-        let of = |rest: &[String]| Second::of(&Words { operation: "m", dimensions: 3, rest });
+        let of =
+            |rest: &[String]| Second::of(&Words { operation: "m", output: Path::new("o.nii"), dimensions: 3, rest });
         assert!(matches!(of(&["a.nii".into(), "1e3".into()]), Second::Number(1000.0)));
         assert!(matches!(of(&["a.nii".into(), "2b.nii".into()]), Second::Image(path) if path == Path::new("2b.nii")));
         assert!(matches!(of(&["a.nii".into()]), Second::Number(1.0)));

@@ -7,12 +7,13 @@ mod change;
 mod combine;
 mod operations;
 mod plan;
+mod series;
 
 use std::path::Path;
 
 use antsreg_console::{CliError, Refusal, output::print};
 use antsreg_core::io::nifti::Stored;
-use antsreg_core::io::outputs;
+use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_register::Description;
 
 use super::files::{self, Image};
@@ -24,7 +25,7 @@ use plan::{Made, Parser, Plan, Words};
 pub use operations::OPERATIONS;
 
 /// The functions that parse the arguments of the operations.
-const PARSERS: &[&[(&str, Parser)]] = &[combine::PARSERS, change::PARSERS];
+const PARSERS: &[&[(&str, Parser)]] = &[combine::PARSERS, change::PARSERS, series::PARSERS];
 
 fn usage() -> String {
     let line = |operation: &Operation| format!("  {} {}\n", operation.name, operation.usage);
@@ -62,6 +63,13 @@ pub fn run(call: &Call) -> Result<(), CliError> {
             }
             print(&text)?;
         }
+        Made::Several(images) => {
+            let mut set = Outputs::new();
+            for (path, image) in &images {
+                set.write(path, |path| image.write(path, Stored::Float32))?;
+            }
+            set.commit()?;
+        }
         Made::Text(text) => outputs::write_file(output, text.as_bytes())?,
     }
     call.tell(&Description::Cpu, &[]);
@@ -76,8 +84,9 @@ fn parse(words: &[String]) -> Result<(&Path, u8, Plan), Refusal> {
     served::operation(OPERATIONS, operation)?;
     let known = PARSERS.iter().flat_map(|part| part.iter()).find(|(name, _)| name == operation);
     let (_, parser) = known.ok_or_else(|| Refusal::not_served(operation, "use another operation"))?;
-    let plan = parser(&Words { operation, dimensions, rest })?;
-    Ok((Path::new(output), dimensions, plan))
+    let output = Path::new(output);
+    let plan = parser(&Words { operation, output, dimensions, rest })?;
+    Ok((output, dimensions, plan))
 }
 
 #[cfg(test)]

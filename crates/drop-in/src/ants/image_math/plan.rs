@@ -1,6 +1,6 @@
 //! What an operation of `ImageMath` reads, does and makes.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use antsreg_console::{CliError, Refusal};
 use antsreg_core::Volume;
@@ -13,6 +13,8 @@ use crate::ants::files::Image;
 pub struct Words<'a> {
     /// Name of the operation.
     pub operation: &'a str,
+    /// Path of the output.
+    pub output: &'a Path,
     /// Number of dimensions: 2, 3 or 4.
     pub dimensions: u8,
     /// The arguments after the name.
@@ -43,6 +45,8 @@ pub enum Made {
     Image(Image),
     /// An image of whole numbers, written in this type.
     Whole(Image, Stored),
+    /// Several images, written in single precision to these files.
+    Several(Vec<(PathBuf, Image)>),
     /// A text on standard output, and perhaps an image.
     Printed(Option<Image>, String),
     /// A text for the output file.
@@ -162,6 +166,13 @@ impl Words<'_> {
     }
 }
 
+/// The path `output`, with `suffix` in the name before the extension.
+pub fn beside(output: &Path, suffix: impl std::fmt::Display) -> PathBuf {
+    let name = output.file_name().unwrap_or_default().to_string_lossy();
+    let (stem, extension) = name.split_at(name.find('.').unwrap_or(name.len()));
+    output.with_file_name(format!("{stem}{suffix}{extension}"))
+}
+
 /// Reads a number as ANTs does.
 pub fn number(word: &str) -> Option<f32> {
     word.trim().parse().ok()
@@ -173,4 +184,14 @@ pub fn number(word: &str) -> Option<f32> {
 /// There is none.
 pub fn first(images: Vec<Image>) -> Result<Image, Refusal> {
     images.into_iter().next().ok_or_else(|| Refusal::new("INPUT", "is missing; expected an image"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_get_numbers_before_the_extension() {
+        assert_eq!(beside(Path::new("a.b/vol.nii.gz"), 1003), Path::new("a.b/vol1003.nii.gz"));
+    }
 }

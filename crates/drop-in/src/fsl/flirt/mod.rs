@@ -17,6 +17,7 @@ use self::request::{Origin, Request, Task as Asked};
 
 use crate::call::Call;
 use crate::engine::{self, Task};
+use crate::fsl::stored;
 
 const USAGE: &str = "\
 flirt -in MOVING -ref FIXED [-out IMAGE] [-omat MATRIX] [-init MATRIX] [-dof 6|7|9|12] [-cost COST] …
@@ -128,8 +129,7 @@ fn register(
 /// moving image's file.
 fn carrying(request: &Request, onto: Grid) -> Result<Carrying, CliError> {
     let reader = PlanesReader::open(GridRule::Sform, &request.moving)?;
-    let whole = reader.whole().filter(|_| request.reading.keeps_values());
-    let stored = request.stored.or(whole).unwrap_or(reader.stored());
+    let stored = request.stored.unwrap_or(stored::like(&reader, request.reading));
     // As in FLIRT, a matrix that is given moves all volumes of a series; a search moves the volume that it aligns.
     let kind = match (reader.counts()[0], &request.task) {
         (1, _) => Kind::Scalar,

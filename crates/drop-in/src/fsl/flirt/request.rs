@@ -8,7 +8,7 @@ use antsreg_kernels::apply::{SplineOrder, Window};
 use antsreg_register::linear::{AngleSearch, Boundary, BoundaryKind, Cost, Dof, Options, Search};
 use antsreg_study::apply::Reading;
 
-use crate::fsl::names;
+use crate::fsl::{names, stored};
 
 /// Parsed options and file names of a command line of `flirt`.
 #[derive(Debug, Clone)]
@@ -177,7 +177,7 @@ impl Reader {
             "-finesearch" => self.steps[1] = Some(positive(option, words)?),
             "-interp" => self.reading = Some(self.interpolation(value(option, words)?)?),
             "-sincwindow" => self.window(value(option, words)?)?,
-            "-datatype" => self.stored = Some(datatype(value(option, words)?)?),
+            "-datatype" => self.stored = Some(stored::named(option, value(option, words)?)?),
             "-setbackground" => self.background = number(option, words)? as f32,
             "-verbose" => self.verbose = number(option, words)? > 0.0,
             "-v" => self.verbose = true,
@@ -396,17 +396,6 @@ fn slope<'a>(option: &str, words: &mut impl Iterator<Item = &'a str>) -> Result<
 fn dof(text: &str) -> Result<Dof, Refusal> {
     let dof = Dof::ALL.into_iter().find(|dof| text.parse() == Ok(dof.number(false)));
     dof.ok_or_else(|| Refusal::not_served(format!("-dof {text}"), "use 3, 6, 7, 9 or 12"))
-}
-
-fn datatype(name: &str) -> Result<Stored, Refusal> {
-    match name {
-        "char" => Ok(Stored::Uint8),
-        "short" => Ok(Stored::Int16),
-        "int" => Ok(Stored::Int32),
-        "float" => Ok(Stored::Float32),
-        "double" => Ok(Stored::Float64),
-        _ => Err(Refusal::new(format!("-datatype {name}"), "expected char, short, int, float or double")),
-    }
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 mod outputs;
 mod request;
 
-use std::ops::ControlFlow;
-
-use antsreg_console::{CliError, Refusal, device_notes, ending, output::print};
-use antsreg_study::motion::{MotionFiles, Opened, Options, Task};
+use antsreg_console::{CliError, Refusal, output::print};
+use antsreg_study::motion::{MotionFiles, Options, Task};
 
 use self::request::Request;
 use crate::call::Call;
+use crate::engine;
 
 const USAGE: &str = "\
 mcflirt -in SERIES [-out SERIES] [-refvol N | -reffile IMAGE | -meanvol] [-dof 6|7|9|12] [-cost normcorr|leastsquares|corratio|normmi]
@@ -40,15 +39,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         keep_going: false,
         command_line: Vec::new(),
     };
-    let mut console = call.console(request.verbose)?;
-    let (read, opened) = call.settings.device.open_during(|| Opened::new(&task));
-    let (read, opened) = (read?, opened?);
-    opened.note().iter().for_each(|note| device_notes::show(note, &mut console));
-    ending::keep_open(&opened.device);
-    let mut found = read.find(opened.device, &mut |progress| {
-        console.note(format_args!("aligned {} of {} volumes", progress.aligned, progress.of));
-        ControlFlow::Continue(())
-    })?;
+    let mut found = engine::correct_motion(call, &mut call.console(request.verbose)?, &task)?;
     outputs::write_tables(&request, &mut found)?;
     let device = found.motion.device.clone();
     found.commit()?;
