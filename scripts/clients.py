@@ -6,6 +6,7 @@ Each part prints its results and fails if a client fails or gives a wrong result
   settings    niworkflows with every settings file of niworkflows, smriprep, fmriprep, sdcflows and qsiprep
   spatial     niworkflows' SpatialNormalization: overlap of known labels, compared with real ANTs
   template    smriprep's init_register_template_wf
+  extraction  niworkflows' init_brain_extraction_wf on a brain without skull: the mask must be the brain
   restrict    sdcflows' registration along one axis: displacements along the other axes must be 0
   nipype      nipype's interfaces: they must run, write the expected files, and give correct values
   functional  fMRIPrep's init_bold_hmc_wf and init_fsl_bbr_wf on simulated images with known transforms
@@ -13,7 +14,9 @@ Each part prints its results and fails if a client fails or gives a wrong result
   names       output files of antsRegistration, compared with real ANTs, for random command lines without iterations
   apply       output files of antsApplyTransforms, compared with real ANTs, for random command lines
   fusion      labels of antsJointFusion, compared with real ANTs
+  commands    commands on single images and transforms, compared with real ANTs and with their definitions
   scripts     the real antsRegistrationSyN.sh and antsRegistrationSyNQuick.sh with most options; needs --scripts FOLDER
+  pipelines   other real scripts of ANTs, such as antsBrainExtraction.sh; needs --scripts FOLDER
 
 The clients are installed from PyPI into .venv/clients when first needed.
 """
@@ -31,15 +34,20 @@ from pathlib import Path
 import environment
 
 PARTS = (
-    "settings", "spatial", "template", "restrict", "nipype", "functional", "composites", "names", "apply", "fusion", "scripts"
+    "settings", "spatial", "template", "extraction", "restrict", "nipype", "functional", "composites", "names", "apply",
+    "fusion", "commands", "scripts", "pipelines",
 )  # fmt: skip
+#: Parts that run the real scripts of ANTs.
+OF_SCRIPTS = {"scripts", "pipelines"}
 REQUIREMENTS = environment.SCRIPTS / "clients" / "requirements.txt"
 
 
 def arguments() -> argparse.Namespace:
     """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, []], help="parts to run [default: all but scripts]")
+    parser.add_argument(
+        "parts", nargs="*", choices=[*PARTS, []], help="parts to run [default: all but scripts and pipelines]"
+    )
     parser.add_argument("--program", type=Path, default=environment.REPOSITORY / "target" / "release" / "antsreg-gpu")
     parser.add_argument("--scripts", type=Path, metavar="FOLDER", help="folder of ANTs' scripts")
     parser.add_argument("--only", default="", metavar="TEXT", help="cases whose name has this text")
@@ -50,9 +58,9 @@ def arguments() -> argparse.Namespace:
     typed = parser.parse_args()
     if not typed.program.exists():
         parser.error(f"{typed.program} is missing: cargo build --release")
-    if "scripts" in typed.parts and not typed.scripts:
-        parser.error("scripts: needs --scripts FOLDER")
-    typed.parts = typed.parts or [part for part in PARTS if part != "scripts" or typed.scripts]
+    if not typed.scripts and (missing := OF_SCRIPTS & set(typed.parts)):
+        parser.error(f"{', '.join(sorted(missing))}: needs --scripts FOLDER")
+    typed.parts = typed.parts or [part for part in PARTS if part not in OF_SCRIPTS or typed.scripts]
     return typed
 
 

@@ -6,7 +6,20 @@ import argparse
 from collections.abc import Callable
 from pathlib import Path
 
-from clients import apply, composites, functional, fusion, names, nipype_interfaces, normalisation, script_files, settings
+from clients import (
+    apply,
+    commands,
+    composites,
+    extraction,
+    functional,
+    fusion,
+    names,
+    nipype_interfaces,
+    normalisation,
+    pipelines,
+    script_files,
+    settings,
+)
 
 Part = Callable[[argparse.Namespace, Path], list[str]]
 
@@ -14,6 +27,7 @@ ALL: dict[str, Part] = {
     "settings": settings.settings,
     "spatial": normalisation.spatial,
     "template": normalisation.template,
+    "extraction": extraction.check,
     "restrict": settings.restrict,
     "nipype": nipype_interfaces.check,
     "functional": functional.check,
@@ -21,5 +35,7 @@ ALL: dict[str, Part] = {
     "names": names.check,
     "apply": apply.check,
     "fusion": fusion.check,
+    "commands": commands.check,
     "scripts": script_files.check,
+    "pipelines": pipelines.check,
 }

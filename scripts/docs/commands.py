@@ -43,10 +43,22 @@ MARKED = re.compile(
 #: Keywords and built-in commands of the shell that code blocks of documents use. Their arguments are not checked.
 BUILT_IN = {"export", "cd", "set"}
 #: Programs that the shell blocks of documents may run, because these programs write only inside the temporary folder.
-RUNNABLE = BUILT_IN | {"antsreg-gpu", "antsRegistration", "antsApplyTransforms", "cat", "head", "ls", "mkdir"}
+RUNNABLE = BUILT_IN | {
+    "antsreg-gpu", "antsRegistration", "antsApplyTransforms", "c3d_affine_tool", "flirt",
+    "cat", "head", "ls", "mkdir", "printf",
+}  # fmt: skip
+#: Commands of ANTs whose arguments are checked. Those of FSL look for their input files, so they are not checked.
+CHECKED = {
+    "antsRegistration", "antsRegistrationSyN.sh", "antsRegistrationSyNQuick.sh", "antsApplyTransforms",
+    "antsJointLabelFusion.sh", "N4BiasFieldCorrection",
+}  # fmt: skip
 #: Programs that shell blocks of documents call and that are not part of this repository. Their arguments are not
 #: checked.
-FOREIGN = {"cp", "pip", "apptainer", "snakemake", "python3", "python", "pdoc", "cargo", "timeout", "rm", "cargo-mutants"}
+FOREIGN = {
+    "cp", "pip", "apptainer", "snakemake", "python3", "python", "pdoc", "cargo", "timeout", "rm", "cargo-mutants",
+    "mcflirt", "CreateJacobianDeterminantImage", "LabelOverlapMeasures", "antsBrainExtraction.sh",
+    "antsMultivariateTemplateConstruction2.sh",
+}  # fmt: skip
 
 
 @dataclass
@@ -215,7 +227,7 @@ def commands_of(code: str) -> list[list[str]]:
 def check_command(words: list[str]) -> str | None:
     """Check a command without running it. Returns a description of the fault, if there is one."""
     program = words[0]
-    if program == "antsreg-gpu":
+    if program == "antsreg-gpu" or (program in CHECKED and len(words) > 1):
         done = subprocess.run([UNDERSTANDS, *words], cwd=REPOSITORY, capture_output=True, text=True, check=False)
         return (done.stderr or "not understood") if done.returncode else None
     script = REPOSITORY / (words[1] if program in {"python3", "python"} and len(words) > 1 else program)
