@@ -104,7 +104,11 @@ class Plan:
 @final
 class Side:
     def __new__(
-        cls, image: Image, channels: Sequence[Image], mask: Union[None, Image, Sequence[Optional[Image]]] = None
+        cls,
+        image: Image,
+        channels: Sequence[Image],
+        mask: Union[None, Image, Sequence[Optional[Image]]] = None,
+        lesions: Sequence[Image] = (),
     ) -> Side: ...
 
 @final

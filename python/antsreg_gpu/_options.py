@@ -26,6 +26,7 @@ OptionValue: TypeAlias = Union[str, float, bool, Sequence[float]]
 Start: TypeAlias = "Union[str, ArrayLike, TransformLike]"
 #: A mask for all stages, or a list with a mask (or None) for each stage.
 Masks: TypeAlias = "Union[ImageLike, list[Optional[ImageLike]]]"
+Lesions: TypeAlias = "Union[ImageLike, list[ImageLike]]"
 
 
 def plan(
@@ -97,8 +98,14 @@ def start(given: Optional[Start], usual: str) -> tuple[str, Optional[_native.Mat
     return (path_of(given) if is_path(given) else "initial"), matrix
 
 
-def side(image: ImageLike, name: str, channels: Sequence[ImageLike], mask: Optional[Masks]) -> _native.Side:
-    """Loads all images of the fixed or of the moving subject: the image, further channels and masks."""
+def side(
+    image: ImageLike,
+    name: str,
+    channels: Sequence[ImageLike],
+    mask: Optional[Masks],
+    lesion: Union[None, ImageLike, list[ImageLike]] = None,
+) -> _native.Side:
+    """Loads all images of the fixed or of the moving subject: the image, further channels, masks and lesions."""
     further = [read(channel, f"channel {n} of {name}") for n, channel in enumerate(channels, 2)]
     masks: Union[None, _native.Image, list[Optional[_native.Image]]]
     if mask is None:
@@ -107,4 +114,6 @@ def side(image: ImageLike, name: str, channels: Sequence[ImageLike], mask: Optio
         masks = [None if one is None else read(one, f"mask {n} of {name}") for n, one in enumerate(mask, 1)]
     else:
         masks = read(mask, f"the mask of {name}")
-    return _native.Side(read(image, name), further, masks)
+    given = lesion if isinstance(lesion, list) else [] if lesion is None else [lesion]
+    lesions = [read(one, f"lesion {n} of {name}") for n, one in enumerate(given, 1)]
+    return _native.Side(read(image, name), further, masks, lesions)

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from . import _native
 from ._errors import OptionError, ResultWarning
 from ._images import ImageLike, SpatialImage, made
-from ._options import Masks, Options, OptionValue, Start, plan, side, start
+from ._options import Lesions, Masks, Options, OptionValue, Start, plan, side, start
 from ._progress import Follower, Progress
 from ._transforms import Transform, apply, apply_points
 from ._verdict import Verdict
@@ -270,6 +270,8 @@ def register(
     stages: Optional[Sequence[Options]] = None,
     fixed_mask: Optional[Masks] = None,
     moving_mask: Optional[Masks] = None,
+    fixed_lesion: Optional[Lesions] = None,
+    moving_lesion: Optional[Lesions] = None,
     channels: Sequence[tuple[ImageLike, ImageLike]] = (),
     initial: Optional[Start] = None,
     device: str = "auto",
@@ -301,6 +303,9 @@ def register(
     fixed_mask, moving_mask : image or list, optional
         Mask on the grid of its image: voxels with a mask value above 0.5 are used. A list has a mask, or None, for each
         stage.
+    fixed_lesion, moving_lesion : image or list, optional
+        Mask of a lesion on the grid of its image, or a list of such masks. No stage compares voxels above 0.5, and the
+        warp is carried in smoothly from the tissue around.
     channels : list of pairs of images
         Further pairs of a fixed and a moving image of the same subjects. SyN uses these images as well.
     initial : optional
@@ -346,8 +351,8 @@ def register(
     """
     wanted = plan(transform, preset, stages, linear, syn, levels, dof, search_degrees, len(channels), options)
     name, matrix = start(initial, wanted.usual_start)
-    fixed_side = side(fixed, "the fixed image", [pair[0] for pair in channels], fixed_mask)
-    moving_side = side(moving, "the moving image", [pair[1] for pair in channels], moving_mask)
+    fixed_side = side(fixed, "the fixed image", [pair[0] for pair in channels], fixed_mask, fixed_lesion)
+    moving_side = side(moving, "the moving image", [pair[1] for pair in channels], moving_mask, moving_lesion)
     with Follower(progress) as follower:
         native, note = _native.register(
             fixed_side, moving_side, wanted, device, name, matrix, follower.callback, _keeps(output)
@@ -388,6 +393,7 @@ class Fixed:
         preset: str = "default",
         stages: Optional[Sequence[Options]] = None,
         mask: Optional[Masks] = None,
+        lesion: Optional[Lesions] = None,
         channels: Sequence[ImageLike] = (),
         initial: Optional[Start] = None,
         device: str = "auto",
@@ -400,7 +406,7 @@ class Fixed:
     ) -> None:
         wanted = plan(transform, preset, stages, linear, syn, levels, dof, search_degrees, len(channels), options)
         name, matrix = start(initial, wanted.usual_start)
-        prepared = side(image, "the fixed image", channels, mask)
+        prepared = side(image, "the fixed image", channels, mask, lesion)
         self._native = _native.Fixed(prepared, wanted, device, name, matrix)
         _log(self._native.note)
 
@@ -409,12 +415,13 @@ class Fixed:
         moving: ImageLike,
         *,
         mask: Optional[Masks] = None,
+        lesion: Optional[Lesions] = None,
         channels: Sequence[ImageLike] = (),
         output: str = "host",
         progress: Progress = None,
     ) -> Registration:
         """Registers a moving image to this fixed image. The arguments are those of `register`."""
-        moving_side = side(moving, "the moving image", channels, mask)
+        moving_side = side(moving, "the moving image", channels, mask, lesion)
         with Follower(progress) as follower:
             native = self._native.register(moving_side, follower.callback, _keeps(output))
         return _result(native)

@@ -47,10 +47,16 @@ enum GivenMask<'py> {
 #[pymethods]
 impl Side {
     /// Makes a fixed or moving side of a registration from an image, further channels of the same subject, and a mask
-    /// (or a list with one mask for each stage).
+    /// (or a list with one mask for each stage), and masks of lesions.
     #[new]
-    #[pyo3(signature = (image, channels, mask=None))]
-    fn new(py: Python, image: &Image, channels: Vec<PyRef<Image>>, mask: Option<GivenMask>) -> Result<Side, Failure> {
+    #[pyo3(signature = (image, channels, mask=None, lesions=Vec::new()))]
+    fn new(
+        py: Python,
+        image: &Image,
+        channels: Vec<PyRef<Image>>,
+        mask: Option<GivenMask>,
+        lesions: Vec<PyRef<Image>>,
+    ) -> Result<Side, Failure> {
         let named =
             |masks: Vec<Option<PyRef<Image>>>| masks.iter().map(|mask| Some(mask.as_ref()?.named())).collect();
         let volumes = SideVolumes {
@@ -61,6 +67,7 @@ impl Side {
                 Some(GivenMask::All(mask)) => Masks::All(mask.named()),
                 Some(GivenMask::PerStage(masks)) => Masks::PerStage(named(masks)),
             },
+            lesions: lesions.iter().map(|lesion| lesion.named()).collect(),
         };
         let (name, planar) = (image.name.clone(), image.planar);
         process::compute(py, || Ok(Side { side: volumes.check()?, name, planar }))

@@ -103,8 +103,14 @@ impl Computed {
     /// The data for the correlation of the images after registration: the first fixed and the first moving image, the
     /// fixed mask of the stage, and the affines.
     pub(crate) fn pair<'a>(&self, [fixed, moving]: [&'a Side; 2], stage: usize) -> AlignedImages<'a> {
-        let mask = fixed.mask.of_stage(stage).map(AsRef::as_ref);
-        AlignedImages { fixed: &fixed.image, mask, moving: &moving.image, start: self.start, affine: self.affine }
+        AlignedImages {
+            fixed: &fixed.image,
+            mask: fixed.weight(stage),
+            moving: &moving.image,
+            lesion: moving.lesion.as_deref(),
+            start: self.start,
+            affine: self.affine,
+        }
     }
 
     /// Computes the rest of the result: images, correlation, coverage, warnings. `sides` (the fixed and the moving
@@ -137,7 +143,7 @@ impl Computed {
         let verdict = coarse.map(|pair| Verdict::of(Measures::of(pair, of_affine)));
         let (warped, inverse_warped, similarity) = images
             .map_or((None, None, Similarity::default()), |made| (made.warped, made.inverse_warped, made.similarity));
-        let coverage = Coverage::of(pair.fixed.grid(), pair.mask, pair.moving.grid(), [&start, &affine]);
+        let coverage = Coverage::of(pair.fixed.grid(), pair.mask.as_deref(), pair.moving.grid(), [&start, &affine]);
         seconds.images += began.elapsed().as_secs_f64();
         let mut found = Registration {
             start,

@@ -1,5 +1,7 @@
 //! The warped images of a registration and the correlation of the images, computed on a GPU or on the CPU.
 
+use std::borrow::Cow;
+
 use antsreg_core::compare::Comparison;
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::ops::Memory as _;
@@ -10,6 +12,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::coarse::{coarsen, seen, seen_volume};
+use crate::lesion::leave_out;
 use crate::resample::{Kernel, Sampler};
 use crate::{Error, Image, WarpedImages};
 
@@ -38,16 +41,30 @@ pub(crate) struct Images<I = Volume> {
 }
 
 /// A fixed and a moving image with the initial and the found affine between them (fixed → moving, RAS mm).
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct AlignedImages<'a> {
     pub fixed: &'a Image,
-    /// Mask of the correlation, on the fixed grid.
-    pub mask: Option<&'a Volume>,
+    /// Mask of the correlation, on the fixed grid: without the lesion of the fixed image.
+    pub mask: Option<Cow<'a, Volume>>,
     pub moving: &'a Image,
+    /// Lesion of the moving image, on its grid. The correlation does not count it.
+    pub lesion: Option<&'a Volume>,
     /// The initial affine of the registration.
     pub start: AffineTransform,
     /// The affine that the registration has found, fixed → moving, RAS mm.
     pub affine: AffineTransform,
+}
+
+impl AlignedImages<'_> {
+    /// The mask of the correlation after the moving image is resampled through a chain: without the lesion of the moving
+    /// image.
+    fn counted(&self, chain: &TransformChain) -> Option<Cow<'_, Volume>> {
+        let Some(lesion) = self.lesion else { return self.mask.as_deref().map(Cow::Borrowed) };
+        let grid = self.fixed.grid();
+        let mut mask = self.mask.as_deref().map_or_else(|| Volume::filled(grid.clone(), 1.0), Volume::clone);
+        leave_out(&mut mask.voxels, &apply::resample(lesion, grid, chain, apply::Interpolation::Linear, 0.0));
+        Some(Cow::Owned(mask))
+    }
 }
 
 impl<I: 'static> Images<I> {
@@ -59,17 +76,22 @@ impl<I: 'static> Images<I> {
         warps: Option<&syn::Warps<B>>,
         wanted: WarpedImages,
     ) -> Result<Option<Images<I>>, Error> {
-        let AlignedImages { fixed, mask, moving, start, affine } = pair;
+        let AlignedImages { fixed, mask, moving, lesion, start, affine } = pair;
         let (Some(kernel), Some(back)) = (Kernel::of(wanted.interpolation), affine.inverse()) else {
             return Ok(None);
         };
         let (fixed, moving) = (fixed.input(backend)?, moving.input(backend)?);
         let fixed_voxels = fixed.load(backend)?;
         let sampler = Sampler::of(backend, moving.load(backend)?, moving.grid, kernel)?;
-        // An image of ones on the grid of the moving image. After resampling it is above 0 only where the moving
-        // image lies.
+        // An image of ones on the grid of the moving image, 0 in its lesion. After resampling it is above 0 only where
+        // the moving image lies.
         let mut ones = backend.image(moving.grid.shape)?;
         backend.clip(&mut ones, (1.0, 1.0), 0.0, 1.0)?;
+        if let Some(lesion) = lesion {
+            let mut counts = backend.download(&ones)?;
+            leave_out(&mut counts, lesion);
+            ones = backend.upload(moving.grid.shape, &counts)?;
+        }
         let extent = Sampler::of(backend, ones, moving.grid, Kernel::Linear)?;
         let (mut out, mut both) = (backend.image(fixed.grid.shape)?, backend.image(fixed.grid.shape)?);
         let coarse_grid = verdict::coarse_grid(fixed.grid);
@@ -154,7 +176,7 @@ impl Images<Volume> {
         [forward, backward]: [&TransformChain; 2],
         wanted: WarpedImages,
     ) -> Result<Images, Error> {
-        let AlignedImages { fixed, mask, moving, start, affine } = pair;
+        let AlignedImages { fixed, moving, start, affine, .. } = pair;
         let (fixed, moving) = (fixed.volume()?, moving.volume()?);
         let read = |image: &Volume, onto, chain: &_, outside| {
             apply::resample(image, onto, chain, wanted.interpolation.into(), outside)
@@ -162,16 +184,21 @@ impl Images<Volume> {
         let start = TransformChain::from(vec![Transform::Affine(*start)]);
         // The voxels of input images are never NaN, so a NaN in the resampled image marks a voxel outside the moving
         // image.
-        let correlation_at_start = correlation(fixed, &read(moving, &fixed.grid, &start, f32::NAN), *mask);
+        let at_start = pair.counted(&start);
+        let correlation_at_start =
+            correlation(fixed, &read(moving, &fixed.grid, &start, f32::NAN), at_start.as_deref());
         let coarse_grid = verdict::coarse_grid(&fixed.grid);
         let mut warped = read(moving, &fixed.grid, forward, f32::NAN);
-        let correlation = correlation(fixed, &warped, *mask);
-        let mut straight = seen_volume(&warped, *mask, &coarse_grid)?;
+        let counted = pair.counted(forward);
+        let correlation = correlation(fixed, &warped, counted.as_deref());
+        let mut straight = seen_volume(&warped, counted.as_deref(), &coarse_grid)?;
         let mut curved = None;
         if forward.displacement().is_some() {
             let affine = TransformChain::from(vec![Transform::Affine(*affine)]);
             let image = read(moving, &fixed.grid, &affine, f32::NAN);
-            curved = Some(std::mem::replace(&mut straight, seen_volume(&image, *mask, &coarse_grid)?));
+            let counted = pair.counted(&affine);
+            let seen = seen_volume(&image, counted.as_deref(), &coarse_grid)?;
+            curved = Some(std::mem::replace(&mut straight, seen));
         }
         let of_fixed = coarsen(&Cpu, &Cpu.upload(fixed.grid.shape, &fixed.voxels)?, &fixed.grid, &coarse_grid)?;
         let coarse = Some(verdict::Pair { grid: coarse_grid, fixed: of_fixed, affine: straight, warped: curved });

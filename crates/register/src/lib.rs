@@ -37,6 +37,7 @@ mod fit;
 mod image;
 mod images;
 mod interpolation;
+mod lesion;
 mod memory;
 #[cfg(feature = "clap")]
 pub mod option;

@@ -26,7 +26,8 @@ pub struct Grids<'a> {
     pub images: [&'a Grid; 2],
     /// Grids of all fixed images except the first, and of all moving images except the first.
     pub channels: [Vec<&'a Grid>; 2],
-    /// Whether any stage of the registration has a mask: first for the fixed image, then for the moving image.
+    /// Whether any stage of the registration has a mask or a lesion: first for the fixed image, then for the moving
+    /// image.
     pub masked: [bool; 2],
 }
 
@@ -36,7 +37,7 @@ impl<'a> Grids<'a> {
         Grids {
             images: sides.map(Side::grid),
             channels: sides.map(Side::channel_grids),
-            masked: sides.map(|side| side.mask.is_some()),
+            masked: sides.map(Side::is_masked),
         }
     }
 

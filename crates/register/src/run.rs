@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use antsreg_core::report::Observer;
-use antsreg_core::{AffineTransform, ChainWarning, Volume};
+use antsreg_core::{AffineTransform, ChainWarning};
 use antsreg_kernels::Backend;
 use antsreg_linear::{self as linear, Start};
 use antsreg_syn as syn;
@@ -43,8 +43,8 @@ impl<B: Backend> FixedStage<B> {
     ) -> Result<Self, Error> {
         match options {
             Stage::Linear(options) => {
-                let weight = shared.side.mask.of_stage(stage).map(AsRef::as_ref);
-                let fixed = linear::Fixed::new(backend, shared.input(backend)?, weight, options);
+                let weight = shared.weight(stage);
+                let fixed = linear::Fixed::new(backend, shared.input(backend)?, weight.as_deref(), options);
                 let fixed = fixed.and_then(|fixed| match (&options.boundary, &shared.side.white_matter) {
                     (Some(_), Some(white_matter)) => fixed.with_white_matter(backend, white_matter),
                     _ => Ok(fixed),
@@ -63,7 +63,7 @@ impl<B: Backend> FixedStages<B> {
     /// Prepares the fixed images and masks for all stages. For deformable stages, this includes the smoothed images of
     /// all levels.
     pub(crate) fn prepare(backend: &B, side: &Side, options: &Options) -> Result<FixedStages<B>, Error> {
-        let mut side = SharedSide::new(side);
+        let mut side = SharedSide::new(side)?;
         let prepare = |(stage, options)| match FixedStage::new(backend, &mut side, stage, options, &mut ())? {
             FixedStage::Deformable(fixed) => {
                 let kept = fixed.keep_pyramid(backend, &mut ()).map_err(|source| Error::deformable(stage, source))?;
@@ -114,7 +114,7 @@ pub(crate) fn run<B: Backend>(
     progress: &mut dyn Progress,
 ) -> Result<OnDevice<B>, Error> {
     let grids = sides.map(Side::grid);
-    let [mut fixed, mut moving] = sides.map(SharedSide::new);
+    let (mut fixed, mut moving) = (SharedSide::new(sides[0])?, SharedSide::new(sides[1])?);
     let mut found = OnDevice {
         start: AffineTransform::identity(),
         start_warnings: Vec::new(),
@@ -127,7 +127,7 @@ pub(crate) fn run<B: Backend>(
     // stage and so before any long computation.
     let mut start = options.start;
     if !matches!(options.stages.first(), Some(Stage::Linear(_))) || start != Start::CentreOfMass {
-        found.start = resolve(backend, sides, start)?;
+        found.start = resolve(backend, [&fixed.side, &moving.side], start)?;
         found.start_warnings = check_start(grids, &found.start)?;
         (found.affine, start) = (found.start, Start::Transform(found.start));
     }
@@ -156,8 +156,8 @@ pub(crate) fn run<B: Backend>(
         };
         let outcome = match side {
             StageSide::Linear(side) => {
-                let weight = moving.side.mask.of_stage(stage).map(AsRef::as_ref);
-                let outcome = side.register(backend, moving.input(backend)?, weight, start, progress);
+                let weight = moving.weight(stage);
+                let outcome = side.register(backend, moving.input(backend)?, weight.as_deref(), start, progress);
                 let outcome = outcome.map_err(|source| Error::linear(stage, source))?;
                 if stage == 0 && options.start == Start::CentreOfMass {
                     found.start = outcome.start;
@@ -205,8 +205,7 @@ fn resolve<B: Backend>(backend: &B, [fixed, moving]: [&Side; 2], start: Start) -
         Start::CentreOfMass => {
             // The alignment by centres of mass weights the voxels as the linear stages do, that is by the mask of the
             // first stage.
-            let weight = |side: &Side| side.mask.of_stage(0).cloned();
-            let weights: [Option<std::sync::Arc<Volume>>; 2] = [weight(fixed), weight(moving)];
+            let weights = [fixed.weight(0), moving.weight(0)];
             let [fixed, moving] = [fixed.image.input(backend)?, moving.image.input(backend)?];
             let found = || {
                 let side = linear::Fixed::new(backend, fixed, weights[0].as_deref(), &Default::default())?;

@@ -1,5 +1,8 @@
 //! A side of a running registration, with a copy of its first image on the device that stages share.
 
+use std::borrow::Cow;
+
+use antsreg_core::Volume;
 use antsreg_kernels::{Backend, Input, Place, Voxels};
 use antsreg_syn as syn;
 
@@ -12,14 +15,22 @@ const LARGE: usize = 1 << 25;
 
 /// The fixed or the moving side of a running registration.
 pub(crate) struct SharedSide<'a, B: Backend> {
-    pub(crate) side: &'a Side,
+    /// The side as the stages compare it.
+    pub(crate) side: Cow<'a, Side>,
     /// A copy of the first image in the memory of the device; `None` if each stage makes its own.
     copy: Option<B::Image>,
 }
 
 impl<'a, B: Backend> SharedSide<'a, B> {
-    pub(crate) fn new(side: &'a Side) -> Self {
-        SharedSide { side, copy: None }
+    /// # Errors
+    /// A device that fails while the images of a side with a lesion are copied from it.
+    pub(crate) fn new(side: &'a Side) -> Result<Self, Error> {
+        Ok(SharedSide { side: side.compared()?, copy: None })
+    }
+
+    /// The weights of the voxels of the first image, for a linear stage.
+    pub(crate) fn weight(&self, stage: usize) -> Option<Cow<'_, Volume>> {
+        self.side.weight(stage)
     }
 
     /// Copies the first image to the device, where linear stages read it, until a deformable stage takes the copy. Does
@@ -42,7 +53,7 @@ impl<'a, B: Backend> SharedSide<'a, B> {
 
     /// The images of all channels and the mask, for a deformable stage, which also gets the copy. Later stages make
     /// copies of their own.
-    pub(crate) fn images(&mut self, backend: &B, stage: usize) -> Result<syn::Images<'a, B::Image>, Error> {
+    pub(crate) fn images(&mut self, backend: &B, stage: usize) -> Result<syn::Images<'_, B::Image>, Error> {
         let copy = self.copy.take();
         if copy.is_some() && self.side.grid().len() >= LARGE {
             backend.release_kept_memory()?;

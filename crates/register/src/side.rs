@@ -24,6 +24,9 @@ pub struct Side {
     /// The white matter of a fixed side, for boundary-based registration: the voxels above 0.5. It may have any grid,
     /// in the same world space as `image`.
     pub white_matter: Option<Arc<Volume>>,
+    /// Damaged tissue without a counterpart in the other image, on the grid of `image`: the voxels above 0.5. No stage
+    /// compares these voxels, whatever the mask says, and the warp is carried in smoothly from the surrounding tissue.
+    pub lesion: Option<Arc<Volume>>,
 }
 
 /// The mask of a side. Linear stages use its values (0 or more) as weights of the voxels; deformable stages use the
@@ -62,7 +65,7 @@ impl Mask {
 impl Side {
     /// Makes a side (fixed or moving) of one image, without other channels and without a mask.
     pub fn new(image: impl Into<Image>) -> Side {
-        Side { image: image.into(), channels: Vec::new(), mask: Mask::None, white_matter: None }
+        Side { image: image.into(), channels: Vec::new(), mask: Mask::None, white_matter: None, lesion: None }
     }
 
     /// Returns this side (fixed or moving) with one mask for all stages.
@@ -73,6 +76,16 @@ impl Side {
     /// Returns this side (the fixed side) with the given white-matter segmentation.
     pub fn with_white_matter(self, white_matter: impl Into<Arc<Volume>>) -> Side {
         Side { white_matter: Some(white_matter.into()), ..self }
+    }
+
+    /// Returns this side (fixed or moving) with a lesion, on the grid of its image.
+    pub fn with_lesion(self, lesion: impl Into<Arc<Volume>>) -> Side {
+        Side { lesion: Some(lesion.into()), ..self }
+    }
+
+    /// Whether any stage leaves out voxels of this side (fixed or moving), by a mask or as a lesion.
+    pub fn is_masked(&self) -> bool {
+        self.mask.is_some() || self.lesion.is_some()
     }
 
     /// Returns this side (fixed or moving) with its images on a device. The images are uploaded once, not again by each
@@ -102,7 +115,8 @@ impl Side {
     pub(crate) fn images<B: Backend>(&self, backend: &B, stage: usize) -> Result<syn::Images<'_, B::Image>, Error> {
         let channels = once(&self.image).chain(&self.channels).map(|image| image.input(backend));
         let mask = self.mask.of_stage(stage).map(Arc::as_ref);
-        Ok(syn::Images { channels: channels.collect::<Result<_, _>>()?, copy: None, mask })
+        let lesion = self.lesion.as_deref();
+        Ok(syn::Images { channels: channels.collect::<Result<_, _>>()?, copy: None, mask, lesion })
     }
 }
 

@@ -87,6 +87,19 @@ pub enum Error {
         /// Path of the mask.
         path: PathBuf,
     },
+    /// A lesion covers more than half of the brain, so the registration would compare too little.
+    #[error(
+        "{}: the lesion covers {:.0} % of the brain in {}, expected at most half; 1 marks the lesion, 0 everything else; \
+         is it a brain mask?", path.display(), 100.0 * share, image.display()
+    )]
+    LargeLesion {
+        /// Path of the lesion mask.
+        path: PathBuf,
+        /// Path of the image with the lesion.
+        image: PathBuf,
+        /// Share of the brain that the lesion covers, 0 to 1.
+        share: f64,
+    },
     /// Values that are not integers where labels are expected.
     #[error("{0}")]
     NotLabels(#[source] io::Error),

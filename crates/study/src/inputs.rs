@@ -1,6 +1,7 @@
 //! Reads and checks images, masks, label maps and lists of labels.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use antsreg_core::io::nifti::{GridRule, HeaderWarning, PlanesReader};
 use antsreg_core::io::{self, ErrorKind, label_list, nifti};
@@ -166,6 +167,70 @@ pub fn as_mask(mut mask: Volume, name: &Path, image: &Path, grid: &Grid) -> Resu
         return Err(Error::EmptyMask { path: name.into() });
     }
     Ok(mask)
+}
+
+/// Largest share of the brain that a lesion may cover.
+const LARGEST_LESION: f64 = 0.5;
+
+/// Reads lesion masks on the grid of an image, and unites them: 1 where any file is above 0.5, else 0; `None` without
+/// files. What is brighter than the mean of the image counts as the brain here; heads are larger than their brains.
+///
+/// # Errors
+/// The errors of [`mask`]; [`Error::LargeLesion`].
+pub fn lesion(paths: &[PathBuf], path: &Path, image: &Volume) -> Result<Option<Arc<Volume>>, Error> {
+    let named = |lesion: &PathBuf| Ok((lesion.clone(), nifti::read_volume(lesion)?));
+    as_lesion(paths.iter().map(named).collect::<Result<_, Error>>()?, path, image)
+}
+
+/// Unites volumes as lesion masks of an image, as [`lesion`] does. The paths are names in messages.
+///
+/// # Errors
+/// The errors of [`as_mask`]; [`Error::LargeLesion`].
+pub fn as_lesion(masks: Vec<(PathBuf, Volume)>, path: &Path, image: &Volume) -> Result<Option<Arc<Volume>>, Error> {
+    let mut all: Option<Volume> = None;
+    let mut name = PathBuf::new();
+    for (of_mask, mask) in masks {
+        let mask = as_mask(mask, &of_mask, path, &image.grid)?;
+        match &mut all {
+            Some(all) => all.voxels.iter_mut().zip(&mask.voxels).for_each(|(all, inside)| *all = all.max(*inside)),
+            None => all = Some(mask),
+        }
+        name = of_mask;
+    }
+    let Some(lesion) = all else { return Ok(None) };
+    let sum: f64 = image.voxels.iter().map(|value| f64::from(*value)).sum();
+    let mean = (sum / image.voxels.len() as f64) as f32;
+    check_lesion(&lesion, &name, path, |n| image.voxels[n] > mean)?;
+    Ok(Some(Arc::new(lesion)))
+}
+
+/// Checks that a lesion covers at most half of the brain and itself. `in_brain` says whether a voxel lies in the brain;
+/// `name` is the name of the lesion in messages, `path` that of the image.
+///
+/// # Errors
+/// [`Error::LargeLesion`].
+pub fn check_lesion(
+    lesion: &Volume,
+    name: &Path,
+    path: &Path,
+    in_brain: impl Fn(usize) -> bool,
+) -> Result<(), Error> {
+    let (mut inside, mut all) = (0usize, 0usize);
+    for (n, value) in lesion.voxels.iter().enumerate() {
+        inside += usize::from(*value > 0.5);
+        all += usize::from(*value > 0.5 || in_brain(n));
+    }
+    let share = inside as f64 / all.max(1) as f64;
+    match share > LARGEST_LESION {
+        true => Err(Error::LargeLesion { path: name.into(), image: path.into(), share }),
+        false => Ok(()),
+    }
+}
+
+/// The volume of a mask, cm³.
+pub fn mask_cm3(mask: &Volume) -> f64 {
+    let inside = mask.voxels.par_iter().filter(|inside| **inside > 0.5).count();
+    inside as f64 * mask.grid.spacing.product() / 1000.0
 }
 
 /// Reads a label map with at least one label.

@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::brain::BrainRecord;
-use crate::{Error, brain};
+use crate::{Error, brain, inputs};
 
 /// Images whose brain is extracted before they are registered. Images with a mask, and images that show a brain
 /// alone, stay as they are.
@@ -131,10 +131,11 @@ impl<'a> Candidate<'a> {
 
 impl Skull {
     /// Extracts the brain from the fixed or the moving image, sets the images of all channels of this side to 0 outside
-    /// the brain, and returns the whole head with the brain mask. `name` is the name of the image in messages.
+    /// the brain, and returns the whole head with the brain mask. `name` is the name of the image in messages. The brain
+    /// is found in the image without its lesion, whose intensities would mislead the search.
     ///
     /// # Errors
-    /// A head whose brain cannot be found; a registration that was stopped.
+    /// A head whose brain cannot be found, or is mostly lesion; a registration that was stopped.
     pub fn remove(
         name: &Path,
         side: &mut Side,
@@ -143,7 +144,13 @@ impl Skull {
         progress: &mut dyn Progress,
     ) -> Result<Skull, Error> {
         let head = side.image.volume()?.clone();
-        let found = brain::find(name, &head, template, device.clone(), progress)?;
+        let found = {
+            let compared = side.compared()?;
+            brain::find(name, compared.image.volume()?, template, device.clone(), progress)?
+        };
+        if let Some(lesion) = &side.lesion {
+            inputs::check_lesion(lesion, name, name, |n| found.mask.voxels[n] > 0.5)?;
+        }
         let unmoved = TransformChain::new();
         side.image = without_skull(&head, &found.mask).into();
         for channel in &mut side.channels {

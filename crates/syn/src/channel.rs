@@ -56,6 +56,9 @@ pub struct Images<'a, I> {
     pub copy: Option<I>,
     /// Mask on the grid of the first image: voxels above 0.5 count. Without a mask, all voxels count.
     pub mask: Option<&'a Volume>,
+    /// Lesion on the grid of the first image: the metrics compare no voxels above 0.5. Unlike voxels outside the mask,
+    /// those of the lesion count for the scores of the warps.
+    pub lesion: Option<&'a Volume>,
 }
 
 impl<'a, I> From<&'a Volume> for Images<'a, I> {
@@ -66,13 +69,13 @@ impl<'a, I> From<&'a Volume> for Images<'a, I> {
 
 impl<'a, I> From<(&'a Volume, Option<&'a Volume>)> for Images<'a, I> {
     fn from((volume, mask): (&'a Volume, Option<&'a Volume>)) -> Self {
-        Images { channels: vec![volume.into()], copy: None, mask }
+        Images { channels: vec![volume.into()], copy: None, mask, lesion: None }
     }
 }
 
 impl<'a, I> From<Vec<&'a Volume>> for Images<'a, I> {
     fn from(volumes: Vec<&'a Volume>) -> Self {
-        Images { channels: volumes.into_iter().map(Input::from).collect(), copy: None, mask: None }
+        Images { channels: volumes.into_iter().map(Input::from).collect(), copy: None, mask: None, lesion: None }
     }
 }
 

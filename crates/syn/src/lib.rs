@@ -23,7 +23,6 @@ mod channel;
 mod contrast;
 mod convergence;
 mod error;
-mod field_of_view;
 mod fields;
 mod fixed;
 mod iteration;
@@ -36,6 +35,7 @@ mod outcome;
 mod relaxation;
 mod restriction;
 mod update;
+mod valid_data;
 
 pub use channel::{Channel, Images, Metric};
 pub use error::Error;

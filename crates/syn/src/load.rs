@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use antsreg_core::histogram_matching::Landmarks;
 use antsreg_core::report::Observer;
-use antsreg_core::{AffineTransform, Grid, Unit, intensity};
+use antsreg_core::{AffineTransform, Grid, Unit, Volume, intensity};
 use antsreg_kernels::{Backend, ProfileBin};
 
 use crate::contrast::{self, Curve};
 use crate::error::go_on;
-use crate::field_of_view::{self, OnGrid};
+use crate::valid_data::{self, OnGrid};
 use crate::{Channel, Error, Images, Metric, Options};
 
 /// An image or mask, with the affine map from voxels of the middle space to voxels of the image.
@@ -41,8 +41,7 @@ pub(crate) struct Loaded<B: Backend> {
     /// addition to the images.
     edged: Vec<usize>,
     mask: Option<OnGrid<B::Image>>,
-    /// Where the images have data, if the field of view cuts the object and no mask is given: outside a mask nothing
-    /// counts anyway.
+    /// The mask of valid data, which the metrics use in place of `mask`; `None` if it would not differ from `mask`.
     valid: Option<OnGrid<B::Image>>,
     /// Quantiles of each fixed image's intensities, to which the histogram of the moving image is matched. The list is
     /// empty for moving images, and if the options do not ask for histogram matching.
@@ -94,17 +93,15 @@ impl<B: Backend> Loaded<B> {
             Ok(wanted.then(|| backend.gradient_profile(image, spacing_in_unit(grid))).transpose()?)
         };
         let profiles = channels.iter().zip(&options.channels).map(profile).collect::<Result<_, Error>>()?;
-        let mask = images.mask.map(|mask| {
-            if !mask.grid.matches(first.grid, 1e-3 * first.grid.spacing.min()) {
-                return Err(Error::MaskGrid(side));
-            }
+        let on_grid = |mask: &Volume| mask.grid.matches(first.grid, 1e-3 * first.grid.spacing.min());
+        if ![images.mask, images.lesion].into_iter().flatten().all(on_grid) {
+            return Err(Error::MaskGrid(side));
+        }
+        let upload = |mask: &Volume| -> Result<OnGrid<B::Image>, Error> {
             Ok((Arc::new(backend.upload(mask.grid.shape, &mask.voxels)?), mask.grid.clone()))
-        });
-        let mask = mask.transpose()?;
-        let valid = match mask {
-            Some(_) => None,
-            None => field_of_view::mask(backend, &channels, options)?,
         };
+        let mask = images.mask.map(upload).transpose()?;
+        let valid = valid_data::mask(backend, &channels, mask.as_ref(), images.lesion, options)?;
         let edged = options.edged().map(|(n, _)| n).collect();
         Ok(Loaded { grid: first.grid.clone(), channels, profiles, edged, mask, valid, landmarks })
     }
@@ -212,7 +209,7 @@ impl<B: Backend> Loaded<B> {
         let edges = smoothed.edges.iter().zip(self.edged.iter().copied());
         Sources {
             channels: channels.chain(edges).map(|(image, n)| source(image, &self.channels[n].1)).collect(),
-            mask: self.mask.as_ref().or(self.valid.as_ref()).map(|(mask, own)| source(mask, own)),
+            mask: self.valid.as_ref().or(self.mask.as_ref()).map(|(mask, own)| source(mask, own)),
         }
     }
 }
@@ -243,7 +240,6 @@ fn range<B: Backend>(
 
 #[cfg(test)]
 mod tests {
-    use antsreg_core::Volume;
     use antsreg_kernels::Cpu;
     use antsreg_kernels::ops::Memory;
 

@@ -26,7 +26,7 @@ use crate::values;
 #[command(after_long_help = AFTER)]
 pub struct Args {
     /// Subjects: images (NIfTI), several channels of one subject joined by commas; tables (.csv) with the columns image and,
-    /// if wanted, subject, mask and labels; or BIDS folders
+    /// if wanted, subject, mask, labels and lesion; or BIDS folders
     #[arg(value_name = "SUBJECT", required = true, help_heading = "Input")]
     pub subjects: Vec<PathBuf>,
     /// Fixed image, to which all subjects are registered (NIfTI); several channels joined by commas. The affine stage uses the first channel alone
@@ -41,6 +41,10 @@ pub struct Args {
     /// Mask of the fixed image, as for `register`
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     fixed_mask: Option<PathBuf>,
+    /// Lesion of the fixed image, as for `register`. Lesions of the subjects stand in the column lesion of tables (several
+    /// joined by commas), and in BIDS folders beside their image as *_label-lesion_roi or *_desc-lesion_mask
+    #[arg(long = "fixed-lesion", value_name = "IMAGE", help_heading = "Input")]
+    fixed_lesions: Vec<PathBuf>,
     /// Images whose shading is removed (N4, as `bias` does by default) before the registration; the written images
     /// are without shading, too. The moving images are the subjects [default: none; moving for --bias without a value]
     #[arg(long, value_enum, value_name = "SIDES", num_args = 0..=1, require_equals = true, default_value_t,
@@ -119,15 +123,14 @@ impl Args {
         }
         self.registration.check_metrics(&recipe)?;
         self.writing.request(&mut recipe);
-        let masked = self.fixed_mask.is_some() || subjects.iter().any(|subject| subject.mask.is_some());
         let job = |subject: Subject| {
             let (name, files) = (subject.name.clone(), self.files(subject));
             let names = Names::new(&files, recipe.model.is_deformable());
             Job { name, files, names }
         };
-        let jobs = subjects.into_iter().map(job).collect();
-        let nobody =
-            Subject { name: String::new(), images: vec![PathBuf::new(); channels.len()], mask: None, labels: None };
+        let jobs: Vec<Job> = subjects.into_iter().map(job).collect();
+        let masked = jobs.iter().any(|job| job.files.masked());
+        let nobody = Subject { images: vec![PathBuf::new(); channels.len()], ..Subject::default() };
         let labels = Labels { fixed: self.fixed_labels.clone(), list: self.label_list.clone(), ..Labels::default() };
         let shared = PairFiles { labels, ..self.files(nobody) };
         Ok(Study { shared, recipe, jobs, masked })
@@ -179,6 +182,8 @@ impl Args {
             fixed_mask: self.fixed_mask.clone(),
             white_matter: None,
             moving_mask: subject.mask,
+            fixed_lesions: self.fixed_lesions.clone(),
+            moving_lesions: subject.lesions,
             carried: Vec::new(),
             bias: self.bias,
             labels: Labels {

@@ -202,6 +202,8 @@ impl Args {
             fixed_mask: None,
             white_matter: None,
             moving_mask: None,
+            fixed_lesions: Vec::new(),
+            moving_lesions: Vec::new(),
             carried: Vec::new(),
             bias: if self.bias { Corrected::Both } else { Corrected::None },
             labels,

@@ -22,13 +22,18 @@ use crate::values;
 #[command(after_long_help = AFTER, group = clap::ArgGroup::new("place").args(["output", "prefix"]).required(true))]
 pub struct Args {
     /// Scans, usually T1-weighted: BIDS folders; images (NIfTI), further images of the same head joined by commas; or
-    /// tables (.csv) with the columns image and, if wanted, subject and mask (of the brain)
+    /// tables (.csv) with the columns image and, if wanted, subject, mask (of the brain) and lesion
     #[arg(value_name = "SCAN", required = true, help_heading = "Input")]
     pub scans: Vec<PathBuf>,
     /// Further images of each head, which are registered rigidly to the scan: suffixes in BIDS folders, columns of
     /// tables [default: T2w,FLAIR of BIDS folders, if they exist]
     #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "Input")]
     also: Vec<String>,
+    /// Lesion of a single scan: a mask on its grid. No stage compares its voxels above 0.5, and the warp is carried in
+    /// smoothly. May be repeated. Of several scans, lesions stand in the column lesion of tables, and in BIDS folders
+    /// beside the scan as *_label-lesion_roi or *_desc-lesion_mask
+    #[arg(long = "lesion", value_name = "IMAGE", help_heading = "Input")]
+    lesions: Vec<PathBuf>,
     /// Do not remove the shading, for scans that have none
     #[arg(long, help_heading = "Input")]
     no_bias: bool,
@@ -106,7 +111,15 @@ impl Args {
     /// Converts the command-line options to a request: the scans to normalise, the template and all settings. An option
     /// without effect is an error.
     pub fn request(&self) -> Result<Request, CliError> {
-        let scans = normalise::list(&self.scans, &self.also)?;
+        let mut scans = normalise::list(&self.scans, &self.also)?;
+        match scans.as_mut_slice() {
+            [scan] => scan.lesions.extend(self.lesions.iter().cloned()),
+            _ if self.lesions.is_empty() => (),
+            several => {
+                let with = format!("{} scans: tables have a column `lesion` for theirs", several.len());
+                return Err(UsageError::NoEffect { option: "--lesion", with }.into());
+            }
+        }
         if !self.also.is_empty() && self.scans.iter().all(|source| subjects::is_image(source)) {
             let with = "scans given as images: only tables and BIDS folders name further images".into();
             return Err(UsageError::NoEffect { option: "--also", with }.into());

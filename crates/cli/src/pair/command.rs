@@ -31,6 +31,9 @@ pub(super) fn command(plan: &Plan, threads: usize) -> String {
         ("--moving-labels", &files.labels.moving),
     ];
     words.extend(optional.into_iter().filter_map(|(option, path)| Some((option, shown(path.as_deref()?)))));
+    for (option, lesions) in [("--fixed-lesion", &files.fixed_lesions), ("--moving-lesion", &files.moving_lesions)] {
+        words.extend(lesions.iter().map(|path| (option, shown(path))));
+    }
     if files.bias != Corrected::None {
         words.push(("--bias=", name(&files.bias)));
     }

@@ -60,6 +60,11 @@ pub fn plan(plan: &Plan, threads: usize) -> String {
             let _ = writeln!(text, "{what}  {}", path.display());
         }
     }
+    for (what, paths) in [("Fixed lesion", &job.files.fixed_lesions), ("Moving lesion", &job.files.moving_lesions)] {
+        for path in paths {
+            let _ = writeln!(text, "{what}  {}", path.display());
+        }
+    }
     let _ = writeln!(text, "Start    {}", inputs.fixed.start_file);
     let _ = writeln!(text, "Device   {}, threads {threads}", fitted.device.description());
     let _ = writeln!(text, "Memory   about {}", gigabytes(options.host_bytes(&inputs.grids())));

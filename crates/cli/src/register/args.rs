@@ -54,6 +54,13 @@ pub struct Args {
     /// Mask on the grid of the moving image, used like the fixed mask
     #[arg(long, value_name = "IMAGE", help_heading = "Input")]
     moving_mask: Option<PathBuf>,
+    /// Lesion of the moving image, which usually is the patient's: a mask on its grid, of which voxels above 0.5 count.
+    /// No stage compares these voxels, and the warp is carried in smoothly from the tissue around. May be repeated
+    #[arg(long = "moving-lesion", visible_alias = "lesion", value_name = "IMAGE", help_heading = "Input")]
+    moving_lesions: Vec<PathBuf>,
+    /// Lesion of the fixed image, used like that of the moving image. May be repeated
+    #[arg(long = "fixed-lesion", value_name = "IMAGE", help_heading = "Input")]
+    fixed_lesions: Vec<PathBuf>,
     /// Images whose shading is removed (N4, as `bias` does by default) before the registration; the written images
     /// are without shading, too [default: none; both for --bias without a value]
     #[arg(long, value_enum, value_name = "SIDES", num_args = 0..=1, require_equals = true, default_value_t,
@@ -167,6 +174,8 @@ impl Args {
             fixed_mask: self.fixed_mask,
             white_matter: self.white_matter,
             moving_mask: self.moving_mask,
+            fixed_lesions: self.fixed_lesions,
+            moving_lesions: self.moving_lesions,
             carried: Vec::new(),
             bias: self.bias,
             labels,

@@ -54,7 +54,14 @@ fn check(fixed: &Volume, moving: &Volume, affine: AffineTransform, initial: Vect
     let initial = AffineTransform { matrix: Matrix3::identity(), translation: initial };
     let mut mask = Volume::filled(fixed.grid.clone(), 1.0);
     mask.voxels.iter_mut().step_by(3).for_each(|value| *value = 0.0);
-    let pair = |mask| AlignedImages { fixed: &fixed_image, mask, moving: &moving_image, start: initial, affine };
+    let pair = |mask: Option<&Volume>| AlignedImages {
+        fixed: &fixed_image,
+        mask: mask.cloned().map(Cow::Owned),
+        moving: &moving_image,
+        lesion: None,
+        start: initial,
+        affine,
+    };
     let vectors = [0.0, 1.0].map(|phase| waves(&fixed.grid, phase));
     let [warp, inverse_warp] =
         vectors.each_ref().map(|vectors| Cpu.upload_field(fixed.grid.shape, vectors).expect("a whole field"));
@@ -117,7 +124,9 @@ fn images_are_compared_where_both_are() {
     let grids = [fixed.grid.clone(), moving.grid.clone()];
     let [fixed, moving] = [fixed, moving].map(Image::from);
     for mask in [None, Some(&mask)] {
-        let pair = AlignedImages { fixed: &fixed, mask, moving: &moving, start: away, affine: identity };
+        let mask = mask.map(Cow::Borrowed);
+        let pair =
+            AlignedImages { fixed: &fixed, mask, moving: &moving, lesion: None, start: away, affine: identity };
         let chains = [identity, identity].map(|affine| TransformChain::from(vec![Transform::Affine(affine)]));
         let wanted = WarpedImages { interpolation: Interpolation::Linear, warped: true, inverse_warped: false };
         let on_device =

@@ -13,7 +13,7 @@ use crate::pair::Record;
 type Figure = (&'static str, fn(&Record) -> Option<f64>);
 
 /// Columns of a batch's summary table that hold numbers.
-const FIGURES: [Figure; 19] = [
+const FIGURES: [Figure; 20] = [
     ("probability", |record| Some(record.verdict.as_ref()?.probability)),
     ("seconds", |record| Some(record.seconds.total)),
     ("seconds_reading", |record| Some(record.seconds.read)),
@@ -24,6 +24,7 @@ const FIGURES: [Figure; 19] = [
     ("correlation_at_start", |record| record.similarity.correlation_at_start),
     ("correlation", |record| record.similarity.correlation),
     ("brain_cm3", |record| Some(record.head.as_ref()?.brain_cm3)),
+    ("lesion_cm3", |record| record.inputs.lesions_cm3()),
     ("mean_jaccard", |record| Some(record.overlap.as_ref()?.mean_jaccard)),
     ("mean_dice", |record| Some(record.overlap.as_ref()?.mean_dice)),
     ("jacobian_minimum", |record| Some(record.jacobian.as_ref()?.warp.minimum)),

@@ -102,7 +102,7 @@ impl Atlas {
 
 /// Reads the atlases of a table.
 fn of_table(table: &Path) -> Result<Vec<Atlas>, Error> {
-    let atlas = |subjects::Subject { name, mut images, mask, labels }| {
+    let atlas = |subjects::Subject { name, mut images, mask, labels, .. }| {
         let image = images.swap_remove(0);
         match labels {
             Some(labels) => Ok(Atlas { name, image, labels, mask }),

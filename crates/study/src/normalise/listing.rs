@@ -20,6 +20,8 @@ pub struct Scan {
     pub image: PathBuf,
     /// Path of the brain mask; `None` if the mask is not known.
     pub mask: Option<PathBuf>,
+    /// Paths of masks of lesions, on the grid of the scan.
+    pub lesions: Vec<PathBuf>,
     /// Other images of the same head and session: the BIDS suffix of each image's derivatives, and the image's path.
     pub carried: Vec<(String, PathBuf)>,
     /// The BIDS folder in which the scan was found.
@@ -54,7 +56,7 @@ pub fn list(sources: &[PathBuf], also: &[String]) -> Result<Vec<Scan>, Error> {
 
 fn scan(subject: Subject, carried: Vec<(String, PathBuf)>, root: Option<PathBuf>) -> Scan {
     let image = subject.images.into_iter().next().unwrap_or_default();
-    Scan { name: subject.name, image, mask: subject.mask, carried, root }
+    Scan { name: subject.name, image, mask: subject.mask, lesions: subject.lesions, carried, root }
 }
 
 fn of_folder(subject: Subject, root: &Path, also: &[String]) -> Scan {

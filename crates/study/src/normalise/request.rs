@@ -105,6 +105,7 @@ impl Request {
             let moving = [Some(scan.image.clone()), scan.mask.clone()];
             let mut files = self.files(moving, carried, derivatives.start());
             files.report.clone_from(&names.report);
+            files.moving_lesions.clone_from(&scan.lesions);
             jobs.push(Job { name: scan.name.clone(), files, names });
             tasks.insert(scan.name.clone(), Task { scan: scan.clone(), derivatives });
         }
@@ -120,7 +121,8 @@ impl Request {
         let folders = dataset.iter().map(|dataset| dataset.folder.clone()).chain(of_jobs).collect();
         let of_all = self.of_all(dataset.as_ref())?;
         let shared = self.files([None, None], Vec::new(), String::new());
-        let study = Study { shared, recipe, jobs, masked: false };
+        let masked = jobs.iter().any(|job: &Job| !job.files.moving_lesions.is_empty());
+        let study = Study { shared, recipe, jobs, masked };
         Ok(Normalisation { study, steps, of_all, folders, space: self.space.clone() })
     }
 
@@ -144,6 +146,8 @@ impl Request {
             fixed_mask: self.space.mask().map(Into::into),
             white_matter: None,
             moving_mask,
+            fixed_lesions: Vec::new(),
+            moving_lesions: Vec::new(),
             carried,
             bias: if self.bias { Corrected::Moving } else { Corrected::None },
             labels: Labels::default(),

@@ -101,8 +101,10 @@ impl Steps for Normalising {
             None if !of_scan => (Arc::new(mask_of_brain(&head)), None),
             None => {
                 let bytes = device_bytes(&self.template, &head.grid);
+                let compared = inputs.moving.compared()?;
+                let seen = compared.image.volume()?;
                 let find =
-                    |device: &Device| brain::find(&job.files.moving, &head, &self.template, device.clone(), &mut ());
+                    |device: &Device| brain::find(&job.files.moving, seen, &self.template, device.clone(), &mut ());
                 let found = worker.with_device(bytes, find)?;
                 warnings.extend(found.warnings.iter().map(ToString::to_string));
                 verdict = Some(found.verdict());
@@ -118,10 +120,14 @@ impl Steps for Normalising {
             let rigid = align(worker, &head, &image, [&job.files.moving, path])?;
             carried.push(Carried { path: path.clone(), suffix: suffix.clone(), image, rigid });
         }
-        inputs.moving = Side::new(without_skull(&head, &mask));
-        let inside = mask.voxels.par_iter().filter(|inside| **inside > 0.5).count();
+        let lesion = inputs.moving.lesion.take();
+        if let Some(lesion) = &lesion {
+            let name = &job.files.moving;
+            inputs::check_lesion(lesion, name, name, |n| mask.voxels[n] > 0.5)?;
+        }
+        inputs.moving = Side { lesion, ..Side::new(without_skull(&head, &mask)) };
         let record = HeadRecord {
-            brain_cm3: inside as f64 * head.grid.spacing.product() / 1000.0,
+            brain_cm3: inputs::mask_cm3(&mask),
             found,
             without_skull: !of_scan && !is_given,
             carried: carried.iter().map(Carried::record).collect(),

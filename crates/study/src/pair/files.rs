@@ -32,6 +32,10 @@ pub struct PairFiles {
     pub white_matter: Option<PathBuf>,
     /// Path of the mask of the moving image.
     pub moving_mask: Option<PathBuf>,
+    /// Paths of masks of lesions in the fixed image, which together are left out of every comparison.
+    pub fixed_lesions: Vec<PathBuf>,
+    /// Paths of masks of lesions in the moving image.
+    pub moving_lesions: Vec<PathBuf>,
     /// Paths of other images of the same head as the moving image. The registration does not use these images, but its
     /// transforms serve to resample them.
     pub carried: Vec<PathBuf>,
@@ -251,6 +255,13 @@ impl PairFiles {
         format!("{prefix}{REPORT}").into()
     }
 
+    /// Whether the registration leaves out voxels of any image, by a mask or as a lesion.
+    pub fn masked(&self) -> bool {
+        let masks = [&self.fixed_mask, &self.moving_mask];
+        masks.into_iter().any(Option::is_some)
+            || [&self.fixed_lesions, &self.moving_lesions].iter().any(|lesions| !lesions.is_empty())
+    }
+
     /// Paths of all inputs.
     pub fn inputs(&self) -> Vec<&Path> {
         [self.fixed_inputs(), self.moving_inputs()].concat()
@@ -265,13 +276,15 @@ impl PairFiles {
         let optional = [self.fixed_mask.as_ref(), self.white_matter.as_ref(), self.labels.fixed.as_ref(), start];
         let list = self.labels.list.as_deref().and_then(inputs::label_list_file);
         let images = std::iter::once(&self.fixed).chain(self.channels.iter().map(|files| &files.fixed));
-        images.chain(optional.into_iter().flatten()).map(PathBuf::as_path).chain(list).collect()
+        let given = images.chain(optional.into_iter().flatten()).chain(&self.fixed_lesions);
+        given.map(PathBuf::as_path).chain(list).collect()
     }
 
     /// Paths of all input files of the moving side: images, mask and labels.
     pub fn moving_inputs(&self) -> Vec<&Path> {
         let optional = [self.moving_mask.as_ref(), self.labels.moving.as_ref()];
         let images = std::iter::once(&self.moving).chain(self.channels.iter().map(|files| &files.moving));
-        images.chain(&self.carried).chain(optional.into_iter().flatten()).map(PathBuf::as_path).collect()
+        let given = images.chain(&self.carried).chain(optional.into_iter().flatten()).chain(&self.moving_lesions);
+        given.map(PathBuf::as_path).collect()
     }
 }

@@ -67,6 +67,7 @@ impl FixedInputs {
         let image = inputs::image(&files.fixed)?;
         let on_grid = |path: &Path| inputs::mask(path, &files.fixed, &image.grid);
         let mask = files.fixed_mask.as_deref().map(on_grid).transpose()?;
+        let lesion = inputs::lesion(&files.fixed_lesions, &files.fixed, &image)?;
         let labels = files.labels.fixed.as_deref();
         let labels = labels.map(|path| inputs::labels_of(path, &files.fixed, &image.grid)).transpose()?;
         let label_list = match (&files.labels.list, &files.labels.fixed, &labels) {
@@ -84,7 +85,7 @@ impl FixedInputs {
             check_of_volumes(file)?;
         }
         Ok(FixedInputs {
-            side: Side { white_matter, ..side(image, channels, mask) },
+            side: Side { white_matter, lesion, ..side(image, channels, mask) },
             labels: labels.map(Arc::new),
             label_list,
             start,
@@ -143,9 +144,10 @@ impl Inputs {
         let channels = files.channels.iter().map(|channel| aligned(&channel.moving, &files.moving, &moving));
         let channels = channels.collect::<Result<Vec<_>, Error>>()?;
         let (mask, moving_labels) = (mask.transpose()?, labels.transpose()?);
+        let lesion = inputs::lesion(&files.moving_lesions, &files.moving, &moving)?;
         let warnings = inputs::odd_header(&files.moving).into_iter().collect();
         Ok(Inputs {
-            moving: side(moving, channels, mask),
+            moving: Side { lesion, ..side(moving, channels, mask) },
             fixed,
             moving_labels,
             skulls: [None, None],
@@ -216,6 +218,7 @@ fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
         channels: channels.into_iter().map(Into::into).collect(),
         mask: mask.map_or(Mask::None, |mask| Mask::All(Arc::new(mask))),
         white_matter: None,
+        lesion: None,
     }
 }
 

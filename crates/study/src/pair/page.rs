@@ -12,7 +12,7 @@ use antsreg_report::{
 
 use super::files::PairFiles;
 use super::inputs::Inputs;
-use super::record::{ImageRecord, Record};
+use super::record::{ImageRecord, LesionRecord, Record};
 use crate::Error;
 use crate::words::{self, stem};
 
@@ -162,7 +162,7 @@ fn sections(record: &Record) -> Vec<Section> {
     let four = |value: f64| format!("{value:.4}");
     let percent = |value: f64| format!("{:.1} %", 100.0 * value);
     let seconds = |value: f64| format!("{value:.2} s");
-    let Record { similarity, coverage, linear, jacobian, syn, overlap, seconds: times, .. } = record;
+    let Record { inputs, similarity, coverage, linear, jacobian, syn, overlap, seconds: times, .. } = record;
     section(
         "Agreement",
         vec![
@@ -201,6 +201,14 @@ fn sections(record: &Record) -> Vec<Section> {
         Some((side, format!("{:.0} cm³, found by {}", brain.volume_cm3, brain.found.contrast)))
     });
     section("Brains registered in the place of heads", extracted.collect());
+    let lesion = |lesion: &LesionRecord| format!("{:.1} cm³, not compared", lesion.volume_cm3);
+    section(
+        "Lesions",
+        vec![
+            inputs.fixed_lesion.as_ref().map(|found| ("fixed image", lesion(found))),
+            inputs.moving_lesion.as_ref().map(|found| ("moving image", lesion(found))),
+        ],
+    );
     let white_matter = record.white_matter.as_ref().map(|found| ("volume", format!("{:.0} mL", found.volume_ml)));
     section("White matter found in the fixed image", vec![white_matter]);
     let jacobian = jacobian.as_ref();
@@ -280,6 +288,10 @@ fn files(record: &Record) -> Vec<File> {
         ("moving labels", &inputs.moving_labels),
     ];
     files.extend(others.into_iter().filter_map(|(role, path)| Some(file(role, path.as_deref()?, String::new()))));
+    for (role, lesion) in [("fixed lesion", &inputs.fixed_lesion), ("moving lesion", &inputs.moving_lesion)] {
+        let paths = lesion.iter().flat_map(|lesion| &lesion.paths);
+        files.extend(paths.map(|path| file(role, path, String::new())));
+    }
     let written = record.files_written.iter().map(|written| file("written", &written.path, size(written.bytes)));
     files.extend(written);
     files

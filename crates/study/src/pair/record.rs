@@ -8,7 +8,7 @@ use antsreg_kernels::InverseConsistency;
 use antsreg_kernels::apply::LabelInterpolation;
 use antsreg_register::verdict::Verdict;
 use antsreg_register::{
-    self as register, Coverage, Description, Options, Registration, Similarity, Warning, linear, syn,
+    self as register, Coverage, Description, Options, Registration, Side, Similarity, Warning, linear, syn,
 };
 use serde::{Deserialize, Serialize};
 
@@ -18,7 +18,7 @@ use super::inputs::FixedInputs;
 use super::white::WhiteMatterRecord;
 use crate::bias::Corrected;
 use crate::skulls::{BrainChoice, ExtractedRecord};
-use crate::{FileIdentity, WrittenFile, geometry};
+use crate::{FileIdentity, WrittenFile, geometry, inputs};
 
 /// The record of a registration, stored as `PREFIXrecord.json`: inputs, options, results, times and outputs.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -149,10 +149,41 @@ pub struct InputsRecord {
     pub white_matter: Option<PathBuf>,
     /// Mask of the moving image.
     pub moving_mask: Option<PathBuf>,
+    /// Lesions of the fixed image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fixed_lesion: Option<LesionRecord>,
+    /// Lesions of the moving image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moving_lesion: Option<LesionRecord>,
     /// Labels of the fixed image.
     pub fixed_labels: Option<PathBuf>,
     /// Labels of the moving image.
     pub moving_labels: Option<PathBuf>,
+}
+
+impl InputsRecord {
+    /// Volume of the lesions of both images, cm³; `None` without a lesion.
+    pub fn lesions_cm3(&self) -> Option<f64> {
+        let volumes = [&self.fixed_lesion, &self.moving_lesion].into_iter().flatten().map(|lesion| lesion.volume_cm3);
+        volumes.reduce(|all, volume| all + volume)
+    }
+}
+
+/// Lesions of an image: tissue that no stage compares.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LesionRecord {
+    /// The masks.
+    pub paths: Vec<PathBuf>,
+    /// Volume of the voxels in any of the masks, cm³.
+    pub volume_cm3: f64,
+}
+
+impl LesionRecord {
+    /// Describes the lesions of a side (fixed or moving) with its masks; `None` without a lesion.
+    pub fn of(paths: &[PathBuf], side: &Side) -> Option<LesionRecord> {
+        let lesion = side.lesion.as_ref()?;
+        Some(LesionRecord { paths: paths.to_vec(), volume_cm3: inputs::mask_cm3(lesion) })
+    }
 }
 
 /// An image as the JSON record of a registration describes it: path and grid.

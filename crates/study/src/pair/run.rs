@@ -99,8 +99,7 @@ pub fn plan<'a>(request: &'a Request, observer: &mut dyn Observer) -> Result<Pla
 
 /// Returns the device to open: the CPU in place of `auto`, if no GPU supports the window of the cross-correlation.
 fn choose(request: &Request, observer: &mut dyn Observer) -> Result<DeviceChoice, Error> {
-    let masked = request.files.fixed_mask.is_some() || request.files.moving_mask.is_some();
-    let (choice, note) = request.device.for_window(request.recipe.too_wide_for_gpu(masked));
+    let (choice, note) = request.device.for_window(request.recipe.too_wide_for_gpu(request.files.masked()));
     match note {
         Some(note) => {
             refuse_profile(request, &note)?;

@@ -39,12 +39,14 @@ pub struct SideVolumes {
     pub channels: Vec<Named>,
     /// Masks of the first channel's image: the voxels that the registration uses.
     pub masks: Masks,
+    /// Masks of lesions in the first channel's image, which the registration does not compare.
+    pub lesions: Vec<Named>,
 }
 
 impl SideVolumes {
     /// Checks the volumes and makes the fixed or the moving side of the registration from them. Images must have
-    /// contrast, images of other channels must overlap with the first image, and masks must lie on the grid of the
-    /// first image.
+    /// contrast, images of other channels must overlap with the first image, and masks and lesions must lie on the grid of
+    /// the first image.
     ///
     /// # Errors
     /// The error of the first volume that fails a check, with the name of the volume.
@@ -67,11 +69,18 @@ impl SideVolumes {
                 Mask::PerStage(masks.collect::<Result<_, _>>()?)
             }
         };
+        let lesion = |lesion: &Named| Ok((lesion.name.clone(), lesion.image.volume()?.as_ref().clone()));
+        let lesions = self.lesions.iter().map(lesion).collect::<Result<Vec<_>, Error>>()?;
+        let lesion = match lesions.is_empty() {
+            true => None,
+            false => inputs::as_lesion(lesions, name, image.volume()?)?,
+        };
         Ok(Side {
             image: image.clone(),
             channels: self.channels.iter().map(|channel| channel.image.clone()).collect(),
             mask,
             white_matter: None,
+            lesion,
         })
     }
 }

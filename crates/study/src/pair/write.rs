@@ -17,8 +17,8 @@ use super::inputs::Inputs;
 use super::overlap;
 use super::page;
 use super::record::{
-    DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, LinearRecord, OverlapRecord, Parameters, Record,
-    Seconds, SynRecord,
+    DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, LesionRecord, LinearRecord, OverlapRecord, Parameters,
+    Record, Seconds, SynRecord,
 };
 use crate::skulls::Skull;
 use crate::{Error, WrittenFile};
@@ -244,6 +244,8 @@ pub fn record(of: &Context, found: &Registration, overlap: Option<&Overlap>, sec
             fixed_mask: files.fixed_mask.clone(),
             white_matter: files.white_matter.clone(),
             moving_mask: files.moving_mask.clone(),
+            fixed_lesion: LesionRecord::of(&files.fixed_lesions, fixed),
+            moving_lesion: LesionRecord::of(&files.moving_lesions, moving),
             fixed_labels: files.labels.fixed.clone(),
             moving_labels: files.labels.moving.clone(),
         },

@@ -9,7 +9,7 @@ use crate::words::stem;
 /// Lists the images `sub-*/anat/*_SUFFIX.nii[.gz]` and `sub-*/ses-*/anat/…` of a BIDS folder, sorted by name. Each
 /// image with the first suffix is a subject; the name of the subject is the name of the file without the suffix. The
 /// subject's images of other channels are in the same folder. A missing channel is listed under its expected file name,
-/// so that reading the subject reports the missing file.
+/// so that reading the subject reports the missing file. Masks of lesions are found beside the image.
 pub fn read(folder: &Path, suffixes: &[String]) -> Result<Vec<Subject>, Error> {
     let mut subjects = Vec::new();
     for subject in entries(folder, "sub-")? {
@@ -23,12 +23,28 @@ pub fn read(folder: &Path, suffixes: &[String]) -> Result<Vec<Subject>, Error> {
                     there.unwrap_or_else(|| place.join("anat").join(format!("{name}_{suffix}.nii.gz")))
                 };
                 let images = std::iter::once(image.clone()).chain(suffixes[1..].iter().map(other)).collect();
-                subjects.push(Subject { name, images, mask: None, labels: None });
+                let lesions = lesions(&files, &name, &suffixes[0]);
+                subjects.push(Subject { name, images, lesions, ..Subject::default() });
             }
         }
     }
     let expected = format!("sub-*/anat/*_{}.nii.gz", suffixes[0]);
     if subjects.is_empty() { Err(Error::NoneFound { path: folder.into(), expected }) } else { Ok(subjects) }
+}
+
+/// Ends of the names of lesion masks: those of fMRIPrep, and those of BIDS derivatives.
+const LESIONS: [&str; 3] = ["label-lesion_roi", "label-lesion_mask", "desc-lesion_mask"];
+
+/// The masks of lesions of the image `name` with this suffix among the files of its folder, such as
+/// `NAME_label-lesion_roi` or `NAME_T1w_label-lesion_roi`.
+fn lesions(files: &[PathBuf], name: &str, suffix: &str) -> Vec<PathBuf> {
+    let is_lesion = |file: &&PathBuf| {
+        let stem = stem(file);
+        let Some(rest) = stem.strip_prefix(name).and_then(|rest| rest.strip_prefix('_')) else { return false };
+        let rest = rest.strip_prefix(suffix).and_then(|rest| rest.strip_prefix('_')).unwrap_or(rest);
+        is_image(file) && LESIONS.contains(&rest.strip_prefix("space-orig_").unwrap_or(rest))
+    };
+    files.iter().filter(is_lesion).cloned().collect()
 }
 
 /// Finds another image of the same scan session beside `image`: an image in the same folder with the BIDS suffix

@@ -46,7 +46,7 @@ pub fn list(sources: &[PathBuf], channels: &[String]) -> Result<Listing, Error> 
             subjects.extend(bids::read(source, &or(SUFFIX))?);
         } else if is_image(source) {
             let images = channels_of(source);
-            subjects.push(Subject { name: stem(&images[0]), images, mask: None, labels: None });
+            subjects.push(Subject { name: stem(&images[0]), images, ..Subject::default() });
         } else {
             subjects.extend(table::read(source, channels)?);
         }
@@ -119,7 +119,7 @@ mod tests {
     }
 
     fn subject(name: &str, images: &[PathBuf]) -> Subject {
-        Subject { name: name.into(), images: images.to_vec(), mask: None, labels: None }
+        Subject { name: name.into(), images: images.to_vec(), ..Subject::default() }
     }
 
     fn names(names: &[&str]) -> Vec<String> {
@@ -185,6 +185,27 @@ mod tests {
         assert_eq!(found.subjects, expected);
         assert_eq!(found.channels, ["T1w", "T2w"]);
         assert_eq!(list(&[bids], &[]).expect("two").channels, ["T1w"]);
+    }
+
+    #[test]
+    fn lesions_stand_in_a_column_and_beside_images_of_bids() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let at = |name: &str| folder.path().join(name);
+        let path = write(folder.path(), "t.csv", "subject,image,lesion\na,a.nii,\"l.nii, m.nii\"\nb,b.nii,\n");
+        let found = list(&[path], &[]).expect("two rows").subjects;
+        assert_eq!(found[0].lesions, [at("l.nii"), at("m.nii")]);
+        assert!(found[1].lesions.is_empty());
+        let bids = at("study");
+        let beside = ["T1w", "T1w_label-lesion_roi", "desc-lesion_mask", "T2w_label-lesion_roi", "desc-brain_mask"];
+        for name in
+            beside.map(|end| format!("sub-1/anat/sub-1_{end}")).iter().chain(&["sub-1/anat/sub-1_acq-x_T1w".into()])
+        {
+            write(&bids, &format!("{name}.nii.gz"), "");
+        }
+        let found = list(std::slice::from_ref(&bids), &[]).expect("two images").subjects;
+        let file = |end: &str| bids.join(format!("sub-1/anat/sub-1_{end}.nii.gz"));
+        assert_eq!(found[0].lesions, [file("T1w_label-lesion_roi"), file("desc-lesion_mask")]);
+        assert!(found[1].lesions.is_empty(), "a mask belongs to the image of its name");
     }
 
     #[test]

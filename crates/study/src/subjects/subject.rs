@@ -6,7 +6,7 @@ use std::path::PathBuf;
 pub(crate) const IMAGE: &str = "image";
 
 /// One subject of a study with the paths of its input files.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Subject {
     /// Name of the subject; the names of its output files begin with this name.
     pub name: String,
@@ -16,4 +16,6 @@ pub struct Subject {
     pub mask: Option<PathBuf>,
     /// Path of the subject's label map.
     pub labels: Option<PathBuf>,
+    /// Paths of masks of lesions in the subject's images.
+    pub lesions: Vec<PathBuf>,
 }

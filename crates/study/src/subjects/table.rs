@@ -9,13 +9,13 @@ use super::subject::{IMAGE, Subject};
 use crate::words::stem;
 
 /// Names of those columns of a table of subjects that do not hold images.
-const COLUMNS: [&str; 3] = ["subject", "mask", "labels"];
+const COLUMNS: [&str; 4] = ["subject", "mask", "labels", "lesion"];
 
 /// Size of the largest table that is read, bytes: far more than the subjects of any study need.
 const LARGEST: u64 = 64 << 20;
 
-/// Reads one subject from each row of a table. Paths are relative to the table's folder. An empty cell of a mask or
-/// label map means that the subject has no such file. A subject without a name gets the name of its first image. If no
+/// Reads one subject from each row of a table. Paths are relative to the table's folder. An empty cell of a mask,
+/// label map or lesion means that the subject has no such file; commas join several lesions. A subject without a name gets the name of its first image. If no
 /// channels are named, an unknown column is an error, because it may be misspelt.
 pub fn read(path: &Path, channels: &[String]) -> Result<Vec<Subject>, Error> {
     let text = contents(path)?;
@@ -29,7 +29,7 @@ pub fn read(path: &Path, channels: &[String]) -> Result<Vec<Subject>, Error> {
     check_columns(path, &header, &wanted, !channels.is_empty())?;
     let place = |column: &str| header.iter().position(|name| name == column);
     let of_images: Vec<Option<usize>> = wanted.iter().map(|column| place(column)).collect();
-    let [of_name, of_mask, of_labels] = COLUMNS.map(place);
+    let [of_name, of_mask, of_labels, of_lesion] = COLUMNS.map(place);
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut subjects = Vec::new();
     for row in reader.records() {
@@ -50,6 +50,11 @@ pub fn read(path: &Path, channels: &[String]) -> Result<Vec<Subject>, Error> {
             images,
             mask: cell(of_mask).map(|cell| folder.join(cell)),
             labels: cell(of_labels).map(|cell| folder.join(cell)),
+            lesions: cell(of_lesion)
+                .iter()
+                .flat_map(|cell| cell.split(','))
+                .map(|path| folder.join(path.trim()))
+                .collect(),
         });
     }
     match subjects.is_empty() {

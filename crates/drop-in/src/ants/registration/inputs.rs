@@ -152,6 +152,7 @@ impl Inputs {
             image: images.remove(0).into(),
             mask,
             white_matter: None,
+            lesion: None,
         };
         let sides = [side(fixed, fixed_mask), side(moving, moving_mask)];
         Ok(Inputs { task: Task { sides, options }, originals, starts })

@@ -1,12 +1,15 @@
-//! Images whose field of view ends inside the object.
+//! The mask of valid data: the voxels of an image that the metrics may compare.
 //!
 //! Outside an image nothing is known. Where the object ends inside the image, zeros continue it rightly. Where the field
 //! of view cuts it, zeros would be an edge that the other image does not have, and tissue would be pulled over it. So such
 //! an image has a mask of valid data, all of its voxels: the metrics compare nothing outside.
+//!
+//! A lesion has no counterpart in the other image either. Its voxels are no valid data. So no force acts inside, and the
+//! smoothing of the updates carries the warp in from the surrounding tissue.
 
 use std::sync::Arc;
 
-use antsreg_core::{AffineTransform, Grid};
+use antsreg_core::{AffineTransform, Grid, Volume};
 use antsreg_kernels::{Backend, CcParameters};
 use nalgebra::{Matrix3, Point3, Vector3};
 
@@ -25,9 +28,31 @@ const LEAST_SHARE: f64 = 0.05;
 /// Most samples along an axis of a face.
 const MOST_SAMPLES: usize = 64;
 
-/// The mask of the valid data of images on the grid of the first one: 1 where all images that the field of view cuts have
-/// data; `None` if no image is cut. Intensities are from 0 to 1.
+/// The mask of the valid data of images on the grid of the first one, if it differs from the given `mask`: the voxels of
+/// `mask`, or those of [`field_of_view`], without the voxels of the lesion. Intensities are from 0 to 1.
 pub(crate) fn mask<B: Backend>(
+    backend: &B,
+    images: &[OnGrid<B::Image>],
+    mask: Option<&OnGrid<B::Image>>,
+    lesion: Option<&Volume>,
+    options: &Options,
+) -> Result<Option<OnGrid<B::Image>>, Error> {
+    // Outside a mask nothing counts anyway, so it needs no field of view.
+    let (in_view, whole) = match mask {
+        Some(_) => (None, mask),
+        None => (field_of_view(backend, images, options)?, None),
+    };
+    let Some(lesion) = lesion else { return Ok(in_view) };
+    let mut voxels = match in_view.as_ref().or(whole) {
+        Some((mask, _)) => backend.download(mask)?,
+        None => vec![1.0; lesion.voxels.len()],
+    };
+    voxels.iter_mut().zip(&lesion.voxels).filter(|(_, lesion)| **lesion > 0.5).for_each(|(valid, _)| *valid = 0.0);
+    Ok(Some((Arc::new(backend.upload(lesion.grid.shape, &voxels)?), lesion.grid.clone())))
+}
+
+/// 1 where all images that the field of view cuts have data, on the grid of the first image; `None` if no image is cut.
+fn field_of_view<B: Backend>(
     backend: &B,
     images: &[OnGrid<B::Image>],
     options: &Options,
@@ -90,7 +115,6 @@ fn is_cut<B: Backend>(backend: &B, image: &B::Image, grid: &Grid) -> Result<bool
 
 #[cfg(test)]
 mod tests {
-    use antsreg_core::Volume;
     use antsreg_kernels::Cpu;
     use antsreg_kernels::ops::Memory;
 
@@ -116,7 +140,7 @@ mod tests {
             .iter()
             .map(|grid| (Arc::new(Cpu.upload(grid.shape, &ball(grid).voxels).expect("voxels")), grid.clone()))
             .collect();
-        let found = mask(&Cpu, &images, &Options::default()).expect("no device fails");
+        let found = mask(&Cpu, &images, None, None, &Options::default()).expect("no device fails");
         found.map(|(mask, _)| Cpu.download(&mask).expect("voxels"))
     }
 
@@ -134,6 +158,23 @@ mod tests {
         let slice = around([70, 40, 1]);
         assert!(masked(&[slice]).is_some());
         assert_eq!(masked(&[around([70, 66, 1])]), None, "the faces of a slice along its normal do not count");
+    }
+
+    #[test]
+    fn a_lesion_is_no_valid_data_with_and_without_a_mask() {
+        let grid = around([70, 66, 34]);
+        let marked =
+            |share: usize| -> Vec<f32> { (0..grid.len()).map(|n| f32::from(u8::from(n % share == 0))).collect() };
+        let lesion = Volume { voxels: marked(3), grid: grid.clone() };
+        let on_device = |voxels: &[f32]| (Arc::new(Cpu.upload(grid.shape, voxels).expect("voxels")), grid.clone());
+        let (image, given) = (on_device(&ball(&grid).voxels), on_device(&marked(2)));
+        for (given, expected) in [(None, vec![1.0; grid.len()]), (Some(&given), marked(2))] {
+            let found = mask(&Cpu, std::slice::from_ref(&image), given, Some(&lesion), &Options::default());
+            let (found, _) = found.expect("no device fails").expect("a mask");
+            let outside = |(n, value): (usize, f32)| if n % 3 == 0 { 0.0 } else { value };
+            let expected: Vec<f32> = expected.into_iter().enumerate().map(outside).collect();
+            assert_eq!(Cpu.download(&found).expect("voxels"), expected);
+        }
     }
 
     #[test]
