@@ -23,7 +23,7 @@ REAL = Oracle()
 OPERATIONS = [
     ("MD", "2"), ("ME", "1"), ("MO", "1"), ("MC", "2"), ("GD", "1"), ("GE", "1"), ("GO", "1"), ("GC", "1"),
     ("GetLargestComponent", "20"), ("FillHoles", "2"), ("Laplacian", "1.5 0"), ("Grad", "1.5 0"),
-    ("MaurerDistance", "1"), ("PadImage", "3 0"), ("Normalize", ""), ("Sharpen", ""),
+    ("MaurerDistance", "1"), ("Normalize", ""), ("Sharpen", ""),
     ("PropagateLabelsThroughMask", "labels.nii.gz 100 0"),
 ]  # fmt: skip
 
@@ -31,9 +31,6 @@ OPERATIONS = [
 LINES = [
     ("ThresholdImage 3 a.nii.gz OUT 30 60 2 1", SHARE),
     ("ThresholdImage 3 a.nii.gz OUT Otsu 3", SHARE),
-    ("ThresholdImage 3 a.nii.gz OUT Kmeans 2", SHARE),
-    ("SmoothImage 3 a.nii.gz 1.5 OUT 1 0", SHARE),
-    ("SmoothImage 3 a.nii.gz 1 OUT 0 1", SHARE),
     ("ResampleImage 3 a.nii.gz OUT 3x3x3 0 0", SHARE),
     ("ResampleImage 3 a.nii.gz OUT 20x20x20 1 1", SHARE),
     ("DenoiseImage -d 3 -i a.nii.gz -o OUT", 1e-4),
@@ -89,7 +86,12 @@ def operations(folder: Path) -> list[tuple[str, float, float]]:
         image = "mask.nii.gz" if name.startswith(("M", "Get", "Fill", "Prop")) else "a.nii.gz"
         ours(f"ImageMath 3 ours.nii.gz {name} {image} {rest}")
         theirs(f"iMath 3 theirs.nii.gz {name} {image} {rest}", folder)
-        rows.append((f"ImageMath {name} {rest}", apart(voxels("ours.nii.gz"), voxels("theirs.nii.gz")), SHARE))
+        found, expected = voxels("ours.nii.gz"), voxels("theirs.nii.gz")
+        if name.startswith("Prop"):
+            # Where two labels arrive at the same time, either may win.
+            rows.append((f"ImageMath {name} {rest}: share of voxels", float((found != expected).mean()), 1e-3))
+        else:
+            rows.append((f"ImageMath {name} {rest}", apart(found, expected), SHARE))
     return rows
 
 
