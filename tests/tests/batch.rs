@@ -163,7 +163,8 @@ fn further_channels_are_those_of_register() {
     let place = cohort();
     for name in ["f", "a", "b"] {
         let mut image = nifti::read_volume(&place.path(&format!("{name}.nii.gz"))).expect("an image");
-        image.voxels.iter_mut().for_each(|value| *value = if *value > 0.0 { 1500.0 - *value } else { 0.0 });
+        // The correlation does not change if the contrast is inverted, so that the weights would not act.
+        image.voxels.iter_mut().for_each(|value| *value = if *value > 0.0 { (*value - 500.0).abs() } else { 0.0 });
         nifti::write_volume(&place.path(&format!("{name}2.nii.gz")), &image).expect("an image");
     }
     place.file("two.csv", b"subject,t1,t2\none,a.nii.gz,a2.nii.gz\ntwo,b.nii.gz,b2.nii.gz\n");
