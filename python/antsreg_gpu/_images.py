@@ -58,7 +58,7 @@ class Image:
     """
 
     def __init__(self, array: ArrayLike, affine: ArrayLike) -> None:
-        self._array = np.asarray(array)
+        self._array = np.asanyarray(array)
         self._affine = np.asarray(affine, dtype=np.float64)
 
     @property
@@ -163,17 +163,16 @@ def place(given: Any, name: str) -> tuple[Sequence[int], _native.Matrix, str]:
 def parts(given: Any, name: str) -> tuple[NDArray[Any], _native.Matrix, str]:
     """Voxels, voxel-to-world matrix (4×4, RAS mm) and name of an image that is not given as a file."""
     if isinstance(given, tuple) and len(given) == 2:
-        array = _array(given[0])
+        array = _numbers(_array(given[0]), name)
         return array, _matrix(given[1], name), name
     if isinstance(given, SpatialImage):
         known = _file_of(given) or name
-        array = np.asanyarray(given.dataobj)
+        array = _numbers(np.asanyarray(given.dataobj), known)
         return array.reshape(_flat(array.shape)), _matrix(given.affine, known), known
     module = type(given).__module__.split(".")[0]
-    if module in ("ants", "antspyx"):
-        return *_of_ants(given), name
-    if module == "SimpleITK":
-        return *_of_sitk(given), name
+    if module in ("ants", "antspyx", "SimpleITK"):
+        array, affine = (_of_sitk if module == "SimpleITK" else _of_ants)(given)
+        return _numbers(array, name), affine, name
     raise InputError(
         f"{name}: expected a path, an image of nibabel, ANTsPy or SimpleITK, or (array, affine), "
         f"found {type(given).__module__}.{type(given).__qualname__}"
@@ -187,10 +186,40 @@ _CUDA = 2
 _DEFAULT_STREAM = 1
 
 
+def masked_apart(given: ImageLike) -> tuple[ImageLike, Optional[ImageLike]]:
+    """Separates an image whose array is masked into the image without mask, and the mask of the voxels that count.
+
+    Any other image is returned as it is, without a mask.
+    """
+    if isinstance(given, tuple) and len(given) == 2:
+        array, affine = given
+    elif isinstance(given, SpatialImage) and isinstance(given.dataobj, np.ma.MaskedArray):
+        array, affine = given.dataobj, given.affine
+    else:
+        return given, None
+    if not isinstance(array, np.ma.MaskedArray) or not np.ma.is_masked(array):
+        return given, None
+    return (np.ma.getdata(array), affine), (~np.ma.getmaskarray(array), affine)
+
+
+def _numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """The array, if its values are real numbers and all of them count."""
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{name}: expected an array of real numbers, found values of type {array.dtype}")
+    if isinstance(array, np.ma.MaskedArray):
+        if np.ma.is_masked(array):
+            raise InputError(
+                f"{name}: the array is masked, expected an array without a mask; only the fixed and the moving image of a "
+                "registration may be masked. Give array.filled(value)"
+            )
+        return np.ma.getdata(array)
+    return array
+
+
 def _array(given: Any) -> NDArray[Any]:
     """A numpy array of any array that supports DLPack. Arrays in GPU memory are copied to main memory."""
     if isinstance(given, np.ndarray) or not hasattr(given, "__dlpack_device__"):
-        return np.asarray(given)
+        return np.asanyarray(given)
     # PyTorch refuses DLPack for tensors that require gradients, so the tensor is detached.
     given = given.detach() if hasattr(given, "detach") else given
     if given.__dlpack_device__()[0] in _MAIN_MEMORY:
@@ -205,12 +234,14 @@ def _array(given: Any) -> NDArray[Any]:
 def _turned_on_gpu(given: Any) -> Any:
     """Converts an array in GPU memory to what the library reads: reversed axes, contiguous, single precision.
 
-    The array's own library does this on the GPU. Returns None if the array is not in GPU memory, or if its library has
-    no suitable functions.
+    The array's own library does this on the GPU. Returns None if the array is not in GPU memory, if its values are not
+    real numbers, or if its library has no suitable functions.
     """
     if not hasattr(given, "__dlpack_device__") or given.__dlpack_device__()[0] != _CUDA:
         return None
     backwards = tuple(reversed(range(given.ndim)))
+    if "complex" in str(getattr(given, "dtype", "")):
+        return None
     if hasattr(given, "permute"):
         return given.detach().float().permute(backwards).contiguous()
     if hasattr(given, "transpose") and hasattr(given, "astype"):

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from . import _native
 from ._errors import InputError, OptionError
-from ._images import ImageLike, is_path, path_of, read
+from ._images import ImageLike, is_path, masked_apart, path_of, read
 from ._transforms import TransformLike, chain_of
 
 if TYPE_CHECKING:
@@ -105,7 +105,15 @@ def side(
     mask: Optional[Masks],
     lesion: Union[None, ImageLike, list[ImageLike]] = None,
 ) -> _native.Side:
-    """Loads all images of the fixed or of the moving subject: the image, further channels, masks and lesions."""
+    """Loads all images of the fixed or of the moving subject: the image, further channels, masks and lesions.
+
+    The mask of a masked array is the mask of the image.
+    """
+    image, counted = masked_apart(image)
+    if counted is not None:
+        if mask is not None:
+            raise InputError(f"{name}: the array is masked, and a mask is given, too; give one of them")
+        mask = counted
     further = [read(channel, f"channel {n} of {name}") for n, channel in enumerate(channels, 2)]
     masks: Union[None, _native.Image, list[Optional[_native.Image]]]
     if mask is None:

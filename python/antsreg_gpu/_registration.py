@@ -302,7 +302,7 @@ def register(
         all options as in the record that the command writes.
     fixed_mask, moving_mask : image or list, optional
         Mask on the grid of its image: voxels with a mask value above 0.5 are used. A list has a mask, or None, for each
-        stage.
+        stage. The mask of a masked array (``numpy.ma``) is used as the mask of its image.
     fixed_lesion, moving_lesion : image or list, optional
         Mask of a lesion on the grid of its image, or a list of such masks. No stage compares voxels above 0.5, and the
         warp is carried in smoothly from the tissue around.

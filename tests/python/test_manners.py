@@ -28,6 +28,7 @@ def test_refusals_name_what_is_wrong(pair: Pair, tmp_path: Path) -> None:
     voxels, affine = image.get_fdata(), image.affine
     holed = voxels.copy()
     holed[3, 2, 1] = np.nan
+    masked = np.ma.masked_less(voxels, 10)
     sheared = affine + np.array([[0, 1, 0, 0], [0] * 4, [0] * 4, [0] * 4])
     cases: list[tuple[type[Exception], str, object, dict[str, object]]] = [
         (FileNotFoundError, "nothing.nii.gz", tmp_path / "nothing.nii.gz", {}),
@@ -38,9 +39,14 @@ def test_refusals_name_what_is_wrong(pair: Pair, tmp_path: Path) -> None:
         (antsreg_gpu.InputError, "4 axes", (voxels[..., None, None].repeat(2, axis=3)[..., 0], affine), {}),
         (antsreg_gpu.InputError, "found builtins.int", 5, {}),
         (antsreg_gpu.InputError, "mask of the moving image", image, {"moving_mask": (voxels[1:] > 0, affine)}),
-        (antsreg_gpu.OptionError, "unknown variant `fasst`", image, {"preset": "fasst"}),
-        (antsreg_gpu.OptionError, "unknown field `radios`", image, {"syn": {"radios": 3}}),
-        (antsreg_gpu.OptionError, "unknown variant `mutual`", image, {"linear": {"cost": "mutual"}}),
+        (antsreg_gpu.OptionError, "unknown value `fasst`", image, {"preset": "fasst"}),
+        (antsreg_gpu.OptionError, "unknown option `radios`", image, {"syn": {"radios": 3}}),
+        (antsreg_gpu.OptionError, "unknown value `mutual`", image, {"linear": {"cost": "mutual"}}),
+        (antsreg_gpu.OptionError, "found string \"wide\", expected a whole number", image, {"syn": {"radius": "wide"}}),
+        (antsreg_gpu.InputError, "real numbers, found values of type complex", (voxels + 1j, affine), {}),
+        (antsreg_gpu.InputError, "real numbers, found values of type <U", (voxels.astype(str), affine), {}),
+        (antsreg_gpu.InputError, "masked, and a mask is given", (masked, affine), {"moving_mask": image}),
+        (antsreg_gpu.InputError, "array.filled", image, {"moving_mask": (masked, affine)}),
         (antsreg_gpu.OptionError, "there is no option `radios`", image, {"radios": 3}),
         (antsreg_gpu.OptionError, "cc_radius: expected a whole number from 1 to 32, found `33`", image, {"cc_radius": 33}),
         (antsreg_gpu.OptionError, "bins has no effect with cost=ncc", image, {"cost": "ncc", "bins": 64}),

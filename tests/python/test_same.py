@@ -48,6 +48,18 @@ def test_transforms(transform: str, pair: Pair, tmp_path: Path) -> None:
     compare(tmp_path, pair, result, ["-t", transform, *(LEVELS if deformable else [])])
 
 
+def test_masked_arrays_are_images_with_masks(pair: Pair, masks: Pair) -> None:
+    fixed, moving, mask = (nib.load(path) for path in (*pair, masks.moving))
+    hidden = np.asarray(mask.dataobj) == 0
+    options = {"preset": "fast", "transform": "affine", "device": "cpu"}
+    expected = antsreg_gpu.register(fixed, moving, moving_mask=mask, **options)
+    unmasked = antsreg_gpu.register(fixed, moving, **options)
+    array = np.ma.array(moving.get_fdata(dtype=np.float32), mask=hidden)
+    for image in ((array, moving.affine), antsreg_gpu.Image(array, moving.affine)):
+        found = antsreg_gpu.register(fixed, image, **options)
+        assert np.array_equal(found.affine, expected.affine) and not np.array_equal(found.affine, unmasked.affine)
+
+
 def test_masks(pair: Pair, masks: Pair, tmp_path: Path) -> None:
     result = antsreg_gpu.register(
         pair.fixed, pair.moving, fixed_mask=masks.fixed, moving_mask=masks.moving, levels=FAST, device="cpu"

@@ -94,6 +94,8 @@ def test_references_costs_and_damaged_volumes(moving: Path, pair: Pair, tmp_path
 
 
 def test_what_is_no_series_is_refused(moving: Path, pair: Pair) -> None:
+    with pytest.raises(antsreg_gpu.InputError, match="no volume 99, counted from 0"):
+        antsreg_gpu.register_series(moving, 99)
     with pytest.raises(antsreg_gpu.InputError, match="series"):
         antsreg_gpu.register_series(pair.fixed)
     with pytest.raises(antsreg_gpu.InputError, match="4 axes"):

@@ -85,6 +85,21 @@ fn a_template_has_the_mean_shape_and_everything_beside_it() {
     let page = String::from_utf8(place.read("out/report.html")).expect("text");
     assert!(page.contains("<svg") && page.matches("data:image/png;base64,").count() == 5 + 3);
     place.succeed("atlas verify out");
+    // What the plan expects and does not find, what has changed, and what no step writes is named.
+    std::fs::remove_file(place.path("out/subjects/a.json")).expect("a manifest");
+    std::fs::remove_file(place.path("out/subjects/b_Warped.nii.gz")).expect("an image");
+    std::fs::remove_file(place.path("out/report.html")).expect("a page");
+    std::fs::write(place.path("out/pass_1/template.nii"), b"half").expect("a file");
+    std::fs::write(place.path("out/subjects/junk.json"), b"junk").expect("a file");
+    let message = place.refuse(1, "atlas verify out");
+    for part in [
+        "3 missing: out/subjects/a.json, out/subjects/b_Warped.nii.gz, out/report.html",
+        "1 changed: out/pass_1/template.nii",
+        "not written by any step of the plan: ",
+        "out/subjects/junk.json",
+    ] {
+        assert!(message.contains(part), "`{part}` is missing in: {message}");
+    }
 }
 
 #[test]

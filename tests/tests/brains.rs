@@ -41,6 +41,38 @@ fn dice(a: &Volume, b: &Volume) -> f64 {
 }
 
 #[test]
+fn an_image_with_huge_voxels_is_refused_by_name_and_harms_no_other_subject() {
+    let place = place();
+    for (name, factors) in [("huge", [1000.0; 3]), ("long", [1.0, 1.0, 1000.0])] {
+        let mut image = volume(&place, "head.nii.gz");
+        image.grid.spacing.component_mul_assign(&Vector3::from(factors));
+        nifti::write_volume(place.path(&format!("{name}.nii.gz")).as_path(), &image).expect("written");
+        let quick = "--device cpu -t rigid --finest-mm 8 --no-report";
+        for line in [
+            format!("brain -i {name}.nii.gz -o out.nii.gz --device cpu"),
+            format!("register -f brain.nii.gz -m {name}.nii.gz -o a_ --device cpu"),
+            format!(
+                "register -f {name}.nii.gz -m brain.nii.gz -o a_ --brain both --initial-transform headers --device cpu"
+            ),
+        ] {
+            let message = place.refuse(1, &line);
+            let expected = format!("{name}.nii.gz: the object in the image is ");
+            assert!(message.contains(&expected) && message.contains("voxel sizes"), "{line}\n{message}");
+        }
+        for line in [
+            format!("batch -f brain.nii.gz {name}.nii.gz head.nii.gz -o many_{name} {quick}"),
+            format!("normalise {name}.nii.gz brain.nii.gz -o all_{name} --no-bias {quick}"),
+            format!("normalise {name}.nii.gz brain.nii.gz -o bias_{name} {quick}"),
+        ] {
+            let run = place.run(&line);
+            assert_eq!(run.code, Some(3), "{line}\n{}", run.stderr);
+            assert!(run.stderr.contains(&format!("{name} failed: {name}.nii.gz: ")), "{line}\n{}", run.stderr);
+            assert!(run.stdout.contains("1 done, 0 skipped, 1 failed"), "{line}\n{}", run.stdout);
+        }
+    }
+}
+
+#[test]
 fn the_brain_of_a_head_is_written() {
     let place = place();
     let run = place

@@ -52,7 +52,12 @@ fn apart(a: &AffineTransform, b: &AffineTransform) -> f64 {
 #[test]
 fn the_motion_is_found_and_taken_back() {
     let place = place_with(volumes());
-    place.succeed("motion -i s.nii.gz -o m --fsl");
+    let run = place.succeed("motion -i s.nii.gz -o m --fsl");
+    assert!(
+        run.stderr.contains("wrote 5 matrices of FSL to mmotion.mat") && !run.stderr.contains("MAT_"),
+        "{}",
+        run.stderr
+    );
     let found = itk::read_affines(&place.path("mmotion.txt")).expect("transforms");
     assert_eq!(found.len(), 5);
     for (n, (found, truth)) in found.iter().zip(motions()).enumerate() {
@@ -206,8 +211,8 @@ fn what_is_no_series_or_cannot_be_aligned_is_named() {
     assert!(apart(&found[4], &motions()[4]) < TOLERANCE_MM);
 
     let place = place_with(volumes());
-    let message = place.refuse(1, "motion -i s.nii.gz -o m --reference 5");
-    assert!(message.contains("no volume 5, counted from 0: the series has 5"), "{message}");
+    let message = place.refuse(1, "motion -i s.nii.gz -o m --reference 99 --fsl");
+    assert!(message.contains("no volume 99, counted from 0: the series has 5"), "{message}");
     let one = volumes().swap_remove(0);
     nifti::write_volume(&place.path("one.nii.gz"), &one).expect("written");
     let message = place.refuse(1, "motion -i one.nii.gz -o m");

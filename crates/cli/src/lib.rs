@@ -31,7 +31,7 @@ mod values;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use antsreg_console::{CliError, command_line, ending, interruption, output};
+use antsreg_console::{CliError, command_line, ending, interruption, output, threads};
 use antsreg_pool::GpuUse;
 use clap::{CommandFactory, Parser};
 
@@ -78,6 +78,10 @@ pub fn described() -> clap::Command {
 /// thread that does nothing else.
 pub fn run(program: Option<PathBuf>, words: Vec<OsString>) -> u8 {
     command_line::remember(program, &words);
+    if let Err(error) = threads::check_stack() {
+        output::say(format_args!("error: {error}"));
+        return error.exit_code();
+    }
     if let Some(invocation) = antsreg_drop_in::invoked(&words) {
         return start(invocation.gpu_use(), || invocation.run());
     }

@@ -115,7 +115,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let mean = displacements.iter().sum::<f64>() / displacements.len().max(1) as f64;
     let most = displacements.iter().copied().fold(0.0, f64::max);
     console.note(format_args!("framewise displacement: {mean:.3} mm on average, {most:.3} mm at most"));
-    paths.iter().for_each(|path| console.note(format_args!("wrote {}", path.display())));
+    let folder = task.files.names.matrices.as_deref();
+    let (matrices, files): (Vec<_>, Vec<_>) =
+        paths.iter().partition(|path| folder.is_some_and(|folder| path.starts_with(folder)));
+    files.iter().for_each(|path| console.note(format_args!("wrote {}", path.display())));
+    if let Some(folder) = folder {
+        console.note(format_args!("wrote {} matrices of FSL to {}", matrices.len(), folder.display()));
+    }
     for (index, why) in failed {
         console.warn(format_args!(
             "volume {index}, counted from 0: {why}; this volume gets the transform of the volume before it"

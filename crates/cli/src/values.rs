@@ -89,12 +89,13 @@ pub fn threads(text: &str) -> Result<usize, ValueError> {
 const FILES: [&str; 8] = [".nii", ".nii.gz", ".hdr", ".img", ".mat", ".txt", ".tfm", ".h5"];
 
 /// Parses the prefix (the common start of the names of all outputs). A prefix that ends in a file extension is an
-/// error: the user may have given a complete file name, as other programs expect here.
+/// error: the user may have given a complete file name, as other programs expect here. So is an empty one: a script's
+/// variable may have no value.
 pub fn prefix(text: &str) -> Result<String, ValueError> {
     let name = text.to_lowercase();
     let is_file = FILES.iter().any(|end| name.ends_with(end));
     let expected = "the common start of the names of all outputs, such as out_ for out_Warped.nii.gz";
-    checked((!is_file).then(|| text.to_owned()), expected, text)
+    checked((!is_file && !text.is_empty()).then(|| text.to_owned()), expected, text)
 }
 
 #[cfg(test)]
@@ -106,7 +107,7 @@ mod tests {
         for text in ["p", "out/", "out/sub-01_", "a.nii.gz_", "scan.mat."] {
             assert_eq!(prefix(text), Ok(text.to_owned()));
         }
-        assert!(["out.nii.gz", "out/a.nii", "A.MAT", "a.h5"].into_iter().all(|text| prefix(text).is_err()));
+        assert!(["", "out.nii.gz", "out/a.nii", "A.MAT", "a.h5"].into_iter().all(|text| prefix(text).is_err()));
     }
 
     #[test]

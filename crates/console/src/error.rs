@@ -36,6 +36,14 @@ pub enum CliError {
     /// The threads could not be started.
     #[error("the threads could not be started: {0}; try a smaller --threads")]
     Threads(#[source] rayon::ThreadPoolBuildError),
+    /// The stack of the process is too small.
+    #[error("the stack is limited to {} kB (ulimit -s), expected at least {} kB", bytes >> 10, least >> 10)]
+    Stack {
+        /// The limit, bytes.
+        bytes: u64,
+        /// The smallest limit with which the program starts, bytes.
+        least: u64,
+    },
     /// A file of images or transforms could not be read or written.
     #[error(transparent)]
     File(#[from] io::Error),
@@ -258,6 +266,7 @@ fn of_study(error: &study::Error) -> u8 {
             study::subjects::Error::Channels { .. } | study::subjects::Error::OnePrefix { .. },
         ) => 2,
         study::Error::Atlases(AtlasesError::Twice { .. } | AtlasesError::TooFew { .. }) => 2,
+        study::Error::NotOwn { .. } => 2,
         study::Error::Template(error) => of_template(error),
         _ => 1,
     }

@@ -3,6 +3,9 @@
 /// The errors of operations on images.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Error {
+    /// The computer has too little free memory for the result.
+    #[error("the result {0}")]
+    Memory(#[from] antsreg_core::memory::Shortage),
     /// An axis has too few voxels for a filter.
     #[error("axis {axis} has {found} voxels; expected at least {least}, which the recursive Gaussian filter needs")]
     TooFewVoxels {

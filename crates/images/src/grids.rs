@@ -1,15 +1,20 @@
 //! Images on other grids: margins, slices, and grids of other spacings.
 
-use antsreg_core::{Grid, Volume};
+use antsreg_core::{Grid, Volume, memory};
 use nalgebra::{Point3, Vector3};
 
 use crate::{Error, dimensions};
 
 /// The image with a margin of `voxels` on all sides, filled with `value`. Voxels keep their places in the world.
-pub fn padded(image: &Volume, voxels: usize, value: f32) -> Volume {
+///
+/// # Errors
+/// The image does not fit into the available memory.
+pub fn padded(image: &Volume, voxels: usize, value: f32) -> Result<Volume, Error> {
     let margin: [usize; 3] = std::array::from_fn(|axis| if axis < dimensions(&image.grid) { voxels } else { 0 });
     let [nx, ny, nz] = image.grid.shape;
-    let shape: [usize; 3] = std::array::from_fn(|axis| image.grid.shape[axis] + 2 * margin[axis]);
+    let shape: [usize; 3] =
+        std::array::from_fn(|axis| image.grid.shape[axis].saturating_add(margin[axis].saturating_mul(2)));
+    memory::check_volume(shape, size_of::<f32>())?;
     let first = Point3::from(Vector3::from_fn(|axis, _| -(margin[axis] as f64)));
     let grid = Grid { shape, origin: image.grid.voxel_to_world().apply(&first), ..image.grid.clone() };
     let mut out = Volume::filled(grid, value);
@@ -17,7 +22,7 @@ pub fn padded(image: &Volume, voxels: usize, value: f32) -> Volume {
         let to = ((z + margin[2]) * shape[1] + y + margin[1]) * shape[0] + margin[0];
         out.voxels[to..][..nx].copy_from_slice(&image.voxels[(z * ny + y) * nx..][..nx]);
     }
-    out
+    Ok(out)
 }
 
 /// The image without `voxels` on all sides.
@@ -93,6 +98,9 @@ pub fn slice(image: &Volume, number: usize) -> Result<Volume, Error> {
 
 /// The grid with another spacing (mm) along each axis, from the same first voxel. `voxels` turns a length in new voxels
 /// into a number of voxels.
+///
+/// # Errors
+/// An axis without voxels; an image on the grid would not fit into the available memory.
 pub fn with_spacing(grid: &Grid, spacing: [f64; 3], voxels: impl Fn(f64) -> usize) -> Result<Grid, Error> {
     let axes = dimensions(grid);
     let spacing = Vector3::from_fn(|axis, _| if axis < axes { spacing[axis] } else { grid.spacing[axis] });
@@ -100,17 +108,24 @@ pub fn with_spacing(grid: &Grid, spacing: [f64; 3], voxels: impl Fn(f64) -> usiz
     let shape = std::array::from_fn(|axis| if axis < axes { count(axis) } else { grid.shape[axis] });
     match shape.iter().position(|count| *count == 0) {
         Some(axis) => Err(Error::NoVoxels { axis }),
-        None => Ok(Grid { shape, spacing, ..grid.clone() }),
+        None => {
+            memory::check_volume(shape, size_of::<f32>())?;
+            Ok(Grid { shape, spacing, ..grid.clone() })
+        }
     }
 }
 
 /// The grid with other numbers of voxels between the same first and last voxels.
+///
+/// # Errors
+/// An axis without voxels; an image on the grid would not fit into the available memory.
 pub fn with_shape(grid: &Grid, shape: [usize; 3]) -> Result<Grid, Error> {
     let axes = dimensions(grid);
     let shape = std::array::from_fn(|axis| if axis < axes { shape[axis] } else { grid.shape[axis] });
     if let Some(axis) = shape.iter().position(|count| *count == 0) {
         return Err(Error::NoVoxels { axis });
     }
+    memory::check_volume(shape, size_of::<f32>())?;
     let spacing = |axis: usize| match shape[axis] {
         1 => grid.spacing[axis],
         count => grid.spacing[axis] * (grid.shape[axis] as f64 - 1.0) / (count as f64 - 1.0),
@@ -138,7 +153,9 @@ mod tests {
         grid.origin = Point3::new(7.0, -3.0, 2.0);
         let voxels = (0..60).map(|n| n as f32).collect();
         let image = Volume { grid, voxels };
-        let wide = padded(&image, 2, -1.0);
+        let wide = padded(&image, 2, -1.0).unwrap();
+        assert!(matches!(padded(&image, 1 << 20, 0.0), Err(Error::Memory(_))));
+        assert!(matches!(padded(&image, usize::MAX, 0.0), Err(Error::Memory(_))));
         assert_eq!(wide.grid.shape, [7, 8, 9]);
         assert_eq!(wide.grid.origin, Point3::new(5.0, -7.0, -4.0));
         assert_eq!(cropped(&wide, 2), Ok(image.clone()));
@@ -154,5 +171,7 @@ mod tests {
         assert_eq!((coarse.shape, coarse.spacing), ([4, 2, 1], Vector3::new(2.5, 4.0, 1.0)));
         let fine = with_shape(&grid, [19, 10, 7]).unwrap();
         assert_eq!((fine.shape, fine.spacing), ([19, 10, 1], Vector3::new(0.5, 1.0, 1.0)));
+        assert!(matches!(with_spacing(&grid, [1e-9; 3], |length| length as usize), Err(Error::Memory(_))));
+        assert!(matches!(with_shape(&grid, [usize::MAX; 3]), Err(Error::Memory(_))));
     }
 }

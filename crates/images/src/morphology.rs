@@ -6,6 +6,7 @@
 use antsreg_core::{Grid, Volume};
 use rayon::prelude::*;
 
+use crate::Error;
 use crate::distance::squared_distances;
 use crate::grids::{cropped, padded};
 
@@ -45,22 +46,26 @@ pub fn erode(shape: [usize; 3], set: &[bool], radius: usize) -> Vec<bool> {
 ///
 /// Erosion gives 1 where a voxel above ½ remains, else 0. The other operations give the foreground; voxels of other
 /// values are kept, and removed ones become 0.
-pub fn binary(image: &mut Volume, operation: Operation, radius: usize, foreground: f32) {
+///
+/// # Errors
+/// A margin of this radius around the image, which closing needs, does not fit into the available memory.
+pub fn binary(image: &mut Volume, operation: Operation, radius: usize, foreground: f32) -> Result<(), Error> {
     let set: Vec<bool> = image.voxels.iter().map(|value| *value == foreground).collect();
     let shape = image.grid.shape;
     let result = match operation {
         Operation::Erode => {
             let kept = erode(shape, &set, radius);
             let voxels = image.voxels.iter_mut().zip(&set).zip(kept);
-            return voxels.for_each(|((value, was), is)| {
+            voxels.for_each(|((value, was), is)| {
                 *value = if *value > 0.5 && (is || !was) { 1.0 } else { 0.0 };
             });
+            return Ok(());
         }
         Operation::Dilate => dilate(shape, &set, radius),
         Operation::Open => dilate(shape, &erode(shape, &set, radius), radius),
         Operation::Close => {
             // A margin of background keeps the border of the image out of the result.
-            let wide = padded(&Volume { grid: image.grid.clone(), voxels: from_set(&set) }, radius, 0.0);
+            let wide = padded(&Volume { grid: image.grid.clone(), voxels: from_set(&set) }, radius, 0.0)?;
             let around =
                 dilate(wide.grid.shape, &wide.voxels.iter().map(|value| *value > 0.5).collect::<Vec<_>>(), radius);
             let voxels = from_set(&erode(wide.grid.shape, &around, radius));
@@ -75,6 +80,7 @@ pub fn binary(image: &mut Volume, operation: Operation, radius: usize, foregroun
             *value = 0.0;
         }
     }
+    Ok(())
 }
 
 fn from_set(set: &[bool]) -> Vec<f32> {
@@ -83,7 +89,10 @@ fn from_set(set: &[bool]) -> Vec<f32> {
 
 /// Applies an operation to the intensities of an image: dilation gives the largest intensity in the ball, erosion the
 /// least. ANTs' `ImageMath` with `GE`, `GD`, `GO` and `GC`.
-pub fn grey(image: &mut Volume, operation: Operation, radius: usize) {
+///
+/// # Errors
+/// A margin of this radius around the image, which opening and closing need, does not fit into the available memory.
+pub fn grey(image: &mut Volume, operation: Operation, radius: usize) -> Result<(), Error> {
     let shape = image.grid.shape;
     let least = |voxels: &[f32], shape| extreme(shape, voxels, radius, f32::INFINITY, f32::min);
     let most = |voxels: &[f32], shape| extreme(shape, voxels, radius, f32::NEG_INFINITY, f32::max);
@@ -93,7 +102,7 @@ pub fn grey(image: &mut Volume, operation: Operation, radius: usize) {
         Operation::Open | Operation::Close => {
             let opens = operation == Operation::Open;
             let outside = if opens { f32::MAX } else { f32::MIN };
-            let mut wide = padded(image, radius, outside);
+            let mut wide = padded(image, radius, outside)?;
             let shape = wide.grid.shape;
             wide.voxels = match opens {
                 true => most(&least(&wide.voxels, shape), shape),
@@ -104,6 +113,7 @@ pub fn grey(image: &mut Volume, operation: Operation, radius: usize) {
             }
         }
     }
+    Ok(())
 }
 
 /// Folds the intensities in the ball around each voxel, without voxels beyond the image.
@@ -235,8 +245,8 @@ mod tests {
             let [mut dilated, mut eroded] = [image.clone(), image.clone()];
             eroded.voxels.iter_mut().for_each(|value| *value = 1.0 - *value);
             let inverse = eroded.clone();
-            binary(&mut dilated, Operation::Dilate, radius, 1.0);
-            binary(&mut eroded, Operation::Erode, radius, 1.0);
+            binary(&mut dilated, Operation::Dilate, radius, 1.0).unwrap();
+            binary(&mut eroded, Operation::Erode, radius, 1.0).unwrap();
             for voxel in 0..image.voxels.len() {
                 let near = any_in_ball(&image, voxel, radius as i64, |value| value == 1.0);
                 assert_eq!(dilated.voxels[voxel] == 1.0, near);
@@ -258,8 +268,8 @@ mod tests {
                 let mut as_grey = random(shape, 0.5, 5);
                 as_grey.voxels.iter_mut().enumerate().for_each(|(n, value)| *value *= f32::from(inside(shape, n)));
                 let mut as_binary = as_grey.clone();
-                grey(&mut as_grey, operation, 2);
-                binary(&mut as_binary, operation, 2, 1.0);
+                grey(&mut as_grey, operation, 2).unwrap();
+                binary(&mut as_binary, operation, 2, 1.0).unwrap();
                 assert_eq!(as_grey.voxels, as_binary.voxels, "{operation:?} {shape:?}");
             }
         }

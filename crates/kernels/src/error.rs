@@ -67,6 +67,9 @@ pub enum Error {
         /// The driver's name and description of the error code.
         reason: String,
     },
+    /// The computer has too little free main memory for a volume.
+    #[error("a volume {0}")]
+    MainMemory(#[from] antsreg_core::memory::Shortage),
     /// The device has too little free memory.
     #[error("out of device memory: {requested} bytes were needed, {free} are free")]
     OutOfMemory {

@@ -130,8 +130,10 @@ fn smoothed_on_cpu(volume: &Volume, sigma_mm: f64) -> Result<Volume, Error> {
     Ok(Volume { grid: volume.grid.clone(), voxels })
 }
 
+/// Standard deviation of the smoothing along each axis, voxels. It is at most the length of the axis: wider Gaussians make
+/// the axis nearly constant, too, and their kernels would be longer than the axis by any factor.
 fn sigma_voxels(grid: &Grid, sigma_mm: f64) -> [f64; 3] {
-    grid.spacing.map(|spacing| sigma_mm / spacing).into()
+    std::array::from_fn(|axis| (sigma_mm / grid.spacing[axis]).min(grid.shape[axis] as f64))
 }
 
 /// Width of the border of a smoothed volume that is not compared, along each axis in voxels, because smoothing mixes in

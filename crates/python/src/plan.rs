@@ -129,11 +129,27 @@ pub fn read<T: serde::de::DeserializeOwned>(json: &str) -> Result<T, Failure> {
     serde_json::from_str(json).map_err(unreadable)
 }
 
+/// Words of the JSON library and of Rust, with those that stand for them in messages.
+const WORDS: [(&str, &str); 11] = [
+    ("unknown variant", "unknown value"),
+    ("unknown field", "unknown option"),
+    ("missing field", "missing option"),
+    ("invalid type: ", "found "),
+    ("invalid value: ", "found "),
+    ("floating point", "number"),
+    ("expected f64", "expected a number"),
+    ("expected f32", "expected a number"),
+    ("expected usize", "expected a whole number"),
+    ("a sequence", "a list"),
+    ("a map", "a dictionary"),
+];
+
 /// The error for options in JSON that cannot be read. The position in the JSON is left out, because the user gave a
 /// Python dictionary.
 pub fn unreadable(error: serde_json::Error) -> Failure {
     let text = error.to_string();
-    let text = text.split(" at line ").next().unwrap_or_default();
+    let text = text.split(" at line ").next().unwrap_or_default().to_owned();
+    let text = WORDS.iter().fold(text, |text, (word, plain)| text.replace(word, plain));
     Failure::own(Class::Option, format!("options: {text}"))
 }
 

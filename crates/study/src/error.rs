@@ -319,6 +319,15 @@ pub enum Error {
         /// Why `auto` uses the CPU; `None` if the CPU was chosen.
         why: Option<register::WhyCpu>,
     },
+    /// An existing file would be replaced that this program has not written.
+    #[error(
+        "{}: this file is not of antsreg-gpu, and would be replaced; give another output folder, or move the file",
+        path.display()
+    )]
+    NotOwn {
+        /// Path of the file.
+        path: PathBuf,
+    },
     /// The name of an output file has no known extension.
     #[error("{}: unknown file extension, expected {expected}", path.display())]
     OutputExtension {

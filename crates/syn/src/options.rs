@@ -181,8 +181,9 @@ impl Options {
     pub const CONVERGENCE_WINDOW: RangeFrom<usize> = 2..;
     /// Allowed standard deviations of the noise, as shares of the intensity range.
     pub const NOISE: RangeInclusive<f64> = 0.0..=1.0;
-    /// Largest allowed limit of the residual between the warp and its inverse, voxels. The limit must be above 0.
-    pub const LARGEST_RESIDUAL: f64 = 100.0;
+    /// Allowed limits of the residual between the warp and its inverse, voxels. The smallest limit is twice the tolerance
+    /// to which fields are inverted: a smaller residual cannot be reached by inversion.
+    pub const RESIDUAL: RangeInclusive<f64> = 0.01..=100.0;
     /// Allowed convergence thresholds: slopes of the energy below which a level has converged.
     pub const CONVERGENCE_THRESHOLD: RangeInclusive<f64> = 0.0..=1e3;
     /// Allowed weights of the world components in [`restrict`](Options::restrict).
@@ -217,11 +218,7 @@ impl Options {
             self.boundary_contrast,
         )?;
         within("number of bins of mutual information", Self::BINS, self.bins)?;
-        above_zero(
-            "largest residual of warp and inverse, voxels",
-            Self::LARGEST_RESIDUAL,
-            self.largest_residual_voxels,
-        )?;
+        within("largest residual of warp and inverse, voxels", Self::RESIDUAL, self.largest_residual_voxels)?;
         self.restrict.iter().try_for_each(|weight| within("restriction weight", Self::RESTRICTION, *weight))?;
         if self.restrict == [0.0; 3] {
             return Err(refused("restriction weights", "at least one weight above 0", "0 for every axis"));

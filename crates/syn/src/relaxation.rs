@@ -42,8 +42,10 @@ const WHOLE_VARIANCE: f64 = 4.0;
 const WHOLE_ATTEMPTS: u32 = 14;
 
 /// Limits of an inversion during relaxation. After one of the two warps has changed, the other is computed again as its
-/// inverse, at voxels where the residual of both is above `untouched_voxels`.
+/// inverse, at voxels where the residual of both is above `untouched_voxels`, or above [`UNTOUCHED_SHARE`] of the largest
+/// allowed residual if this is less.
 const FOLLOW: InversionLimits = InversionLimits { steps: 50, tolerance_voxels: 0.005, untouched_voxels: 0.3 };
+const UNTOUCHED_SHARE: f32 = 0.7;
 
 /// The warp φm⁻¹ ∘ φf and the inverse warp φf⁻¹ ∘ φm, composed of fields on `grid`. φf and φm map points of the fixed
 /// and of the moving image to the middle space.
@@ -173,13 +175,15 @@ fn attempt_to_relax(
     relaxed: &mut Relaxed,
     observer: &mut dyn Observer,
 ) -> Result<(), Error> {
+    let untouched_voxels = FOLLOW.untouched_voxels.min(UNTOUCHED_SHARE * limits.largest_residual_voxels);
+    let follow = InversionLimits { untouched_voxels, ..FOLLOW };
     let (mut everywhere, mut done) = (true, 0);
     for &(count, variance_voxels, reach_voxels) in strengths {
         for _ in 0..count {
             go_on(observer.poll())?;
             let few = SMOOTHING_FEW.contains(&done) && relaxed.beyond <= FEW;
             let unfolds = done < UNFOLDING_FIRST || !(few || done % SMOOTHING_EVERY == 0);
-            let round = RelaxRound { limits, variance_voxels, reach_voxels, unfolds, allowed, follow: FOLLOW };
+            let round = RelaxRound { limits, variance_voxels, reach_voxels, unfolds, allowed, follow };
             relaxed.beyond = rounds.run(&round)?;
             if relaxed.beyond == 0 && everywhere {
                 return Ok(());

@@ -233,6 +233,14 @@ pub enum ErrorKind {
     /// The HDF5 file is damaged or incomplete.
     #[error("{0}")]
     Hdf5(Box<hdf5_reader::error::Error>),
+    /// Links in a composite transform that lead nowhere.
+    #[error("{dead} of {expected} transforms are links that lead nowhere; expected the transforms in the file")]
+    DeadLinks {
+        /// Number of links that lead nowhere.
+        dead: usize,
+        /// Number of all links.
+        expected: usize,
+    },
     /// The data cannot be stored in an HDF5 file.
     #[error("{0}")]
     Hdf5Written(Box<hdf5_writer::Error>),

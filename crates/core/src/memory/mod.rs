@@ -82,6 +82,16 @@ pub fn check(wanted: u64) -> Result<(), Shortage> {
     check_against(wanted, available)
 }
 
+/// Checks that a volume of this shape fits into the available memory, with `voxel_bytes` bytes for each voxel, before it is
+/// allocated. Numbers of bytes that no integer holds do not fit.
+///
+/// # Errors
+/// [`Shortage`], with requested and available bytes. Small volumes are always accepted.
+pub fn check_volume(shape: [usize; 3], voxel_bytes: usize) -> Result<(), Shortage> {
+    let wanted = shape.iter().fold(voxel_bytes as u64, |bytes, &count| bytes.saturating_mul(count as u64));
+    check_against(wanted, available)
+}
+
 /// Checks that `wanted` bytes are available, as [`check`] does. `available` is called only for requests that are not
 /// small.
 fn check_against(wanted: u64, available: impl FnOnce() -> Option<Available>) -> Result<(), Shortage> {
@@ -180,6 +190,13 @@ mod tests {
         let available = Some(Available { bytes: 0, bound: Bound::Machine });
         let refused = Shortage { wanted: LEAST_CHECKED, available };
         assert_eq!(check_against(LEAST_CHECKED, || available), Err(refused));
+    }
+
+    #[test]
+    fn a_volume_of_any_shape_fits_or_is_refused() {
+        assert_eq!(check_volume([100, 100, 10], 4), Ok(()));
+        assert_eq!(check_volume([1 << 20; 3], 4).unwrap_err().wanted, 1 << 62);
+        assert_eq!(check_volume([usize::MAX; 3], 12).unwrap_err().wanted, u64::MAX);
     }
 
     #[test]

@@ -10,6 +10,20 @@ pub enum Error {
     /// The image has two dimensions; brain extraction needs three.
     #[error("the image is a slice of {0:?} voxels; brain extraction needs a volume")]
     Slice([usize; 3]),
+    /// The object in the image is much larger than the head of the template.
+    #[error(
+        "the object in the image is {} times as large as the head of the template; check that the voxel sizes of the image \
+         are in mm", (found_mm / expected_mm).round()
+    )]
+    TooLarge {
+        /// Extent of the object in the image, mm: the standard deviation of its mass along its longest axis.
+        found_mm: f64,
+        /// Extent of the template's head, measured in the same way, mm.
+        expected_mm: f64,
+    },
+    /// The computer has too little free memory for a finer copy of the image.
+    #[error("a copy of the image with finer voxels {0}")]
+    Memory(#[from] antsreg_core::memory::Shortage),
     /// The head and the mask of a template have different numbers of voxels.
     #[error("the template's head has {head:?} voxels and the mask of its brain {mask:?}, expected the same grid")]
     TemplateGrid {

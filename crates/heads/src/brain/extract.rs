@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use antsreg_core::{AffineTransform, Volume};
+use antsreg_core::{AffineTransform, Volume, unit};
 use antsreg_register::{Device, Progress};
 use rayon::prelude::*;
 
@@ -53,12 +53,30 @@ pub fn extract(
     if head.grid.is_slice() {
         return Err(Error::Slice(head.grid.shape));
     }
+    check_size(head, template)?;
     let Some(finer) = Finer::than(&head.grid, &template.head().grid) else {
         return extract_from(head, template, device, progress);
     };
-    let found = extract_from(&Arc::new(finer.copy(head)), template, device, progress)?;
+    let found = extract_from(&Arc::new(finer.copy(head)?), template, device, progress)?;
     let at_voxels = |refined: &Volume| finer.at_voxels(refined, &head.grid);
     Ok(Extraction { mask: at_voxels(&found.mask), probability: at_voxels(&found.probability), ..found })
+}
+
+/// The least ratio between the extents of the object in an image and of the template's head at which the image is refused.
+/// The extents of human heads and brains are 38 to 53 mm ([`Unit`](antsreg_core::Unit)), and that of noise in a field of
+/// view of 440 mm is less than 130 mm. So a larger ratio means that the voxel sizes are wrong.
+const LARGE: f64 = 4.0;
+
+/// Checks that the object in an image is not much larger than the head of the template. Otherwise it is not a head, and a
+/// finer copy of the image could take any amount of memory.
+fn check_size(head: &Volume, template: &Template) -> Result<(), Error> {
+    let extent_mm = |image: &Volume| {
+        let nothing = image.range().map_or(0.0, |(darkest, _)| darkest);
+        unit::extent_mm(&image.grid, &image.voxels, nothing)
+    };
+    let (found_mm, expected_mm) = (extent_mm(head), extent_mm(template.head()));
+    let too_large = expected_mm > 0.0 && found_mm >= LARGE * expected_mm;
+    if too_large { Err(Error::TooLarge { found_mm, expected_mm }) } else { Ok(()) }
 }
 
 /// Finds the brain of a head on its own grid.

@@ -1,6 +1,7 @@
 //! Finer copies of images whose voxels are larger than those of the template. In such an image, the registration would
 //! end on a coarse level, and the edge of the brain would lie between few voxels.
 
+use antsreg_core::memory::{self, Shortage};
 use antsreg_core::{Grid, TransformChain, Volume};
 use antsreg_kernels::apply::{Interpolation, resample};
 use nalgebra::Vector3;
@@ -9,12 +10,16 @@ use nalgebra::Vector3;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Finer([usize; 3]);
 
+/// The largest factor of a refinement. Images that need a larger one are refused before they are refined: they show
+/// nothing of the size of a head.
+const MOST: f64 = 64.0;
+
 impl Finer {
     /// How an image on `grid` is refined, so that no spacing is more than √2 times that of `template`. `None` if its
     /// smallest spacing is not.
     pub fn than(grid: &Grid, template: &Grid) -> Option<Finer> {
         let largest = std::f64::consts::SQRT_2 * template.spacing.min();
-        let factor = |mm: f64| (mm / largest).ceil() as usize;
+        let factor = |mm: f64| (mm / largest).ceil().min(MOST) as usize;
         (factor(grid.spacing.min()) > 1).then(|| Finer([0, 1, 2].map(|axis| factor(grid.spacing[axis]))))
     }
 
@@ -29,8 +34,13 @@ impl Finer {
     }
 
     /// A copy of an image on the refined grid, by linear interpolation.
-    pub fn copy(self, image: &Volume) -> Volume {
-        resample(image, &self.grid(&image.grid), &TransformChain::default(), Interpolation::Linear, 0.0)
+    ///
+    /// # Errors
+    /// If the copy does not fit into the available memory.
+    pub fn copy(self, image: &Volume) -> Result<Volume, Shortage> {
+        let grid = self.grid(&image.grid);
+        memory::check_volume(grid.shape, size_of::<f32>())?;
+        Ok(resample(image, &grid, &TransformChain::default(), Interpolation::Linear, 0.0))
     }
 
     /// The values of a volume on the refined grid at the voxel centres of `grid`.
@@ -66,7 +76,7 @@ mod tests {
         coarse.origin.x = -7.0;
         let image = Volume { voxels: (0..60).map(|n| (n * n % 17) as f32).collect(), grid: coarse.clone() };
         let finer = Finer::than(&coarse, &grid([2.0; 3])).expect("large voxels");
-        let copy = finer.copy(&image);
+        let copy = finer.copy(&image).expect("memory");
         assert_eq!(copy.grid.shape, [9, 7, 7]);
         assert_eq!(copy.grid.spacing, Vector3::repeat(2.0));
         assert_eq!(copy.grid.origin, coarse.origin);

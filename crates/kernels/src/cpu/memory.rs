@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use antsreg_core::memory;
 use nalgebra::{Matrix3, Vector3};
 use rayon::prelude::*;
 
@@ -19,6 +20,7 @@ impl Memory for Cpu {
     }
 
     fn image(&self, shape: [usize; 3]) -> Result<Image, Error> {
+        memory::check_volume(shape, size_of::<f32>())?;
         Ok(Image::zeros(shape))
     }
 
@@ -35,6 +37,7 @@ impl Memory for Cpu {
     }
 
     fn field(&self, shape: [usize; 3]) -> Result<Field, Error> {
+        memory::check_volume(shape, size_of::<[f32; 3]>())?;
         Ok(Field::zeros(shape))
     }
 

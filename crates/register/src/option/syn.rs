@@ -47,7 +47,7 @@ pub(super) fn options() -> Vec<Opt> {
         of_cc(Opt::number("--boundary-contrast SHARE", Options::BOUNDARY_CONTRAST, |recipe| Some(&mut recipe.syn.boundary_contrast),
             "Share of the intensity range that is given to the boundaries of tissues if both images have the same ones, for the \
             correlation; 0: intensities are kept")),
-        Opt::number("--inverse-limit VOXELS", Range::above_zero(Options::LARGEST_RESIDUAL), |recipe| Some(&mut recipe.syn.largest_residual_voxels),
+        Opt::number("--inverse-limit VOXELS", Options::RESIDUAL, |recipe| Some(&mut recipe.syn.largest_residual_voxels),
             "Largest inverse inconsistency of the warp and its inverse at any voxel; where it is exceeded, both are corrected or smoothed"),
         winsorise(),
         restrict_deformation(),

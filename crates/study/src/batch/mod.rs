@@ -3,6 +3,7 @@
 
 mod fixed;
 mod observer;
+mod of_all;
 mod page;
 mod register;
 mod resume;
@@ -13,7 +14,8 @@ mod summary;
 
 pub use fixed::FixedSide;
 pub use observer::BatchObserver;
+pub use of_all::{IsOwn, OfAll, TextFile};
 pub use page::{page_name, summary_name};
 pub use rows::{Job, Row, Status};
-pub use run::{OfAll, Order, Outcome, Plan, Study, plan, run};
+pub use run::{Order, Outcome, Plan, Study, plan, run};
 pub use steps::{Alone, Steps, read_fixed};

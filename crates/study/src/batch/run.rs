@@ -10,6 +10,7 @@ use antsreg_register::verdict::Judgement;
 use antsreg_register::{Description, Grids, Options, Recipe};
 
 use super::observer::{AfterNotes, BatchObserver};
+use super::of_all::{OfAll, TextFile};
 use super::page::page;
 use super::register::{Batch, register_all};
 use super::resume::finished;
@@ -48,24 +49,6 @@ pub struct Order<'a> {
     pub sources: &'a [PathBuf],
     /// The files that describe all subjects together.
     pub of_all: OfAll,
-}
-
-/// The output files that describe all subjects of a study together.
-#[derive(Debug, Clone, Default)]
-pub struct OfAll {
-    /// Path of the summary table; `None` for no table.
-    pub summary: Option<PathBuf>,
-    /// Path of the HTML page, in the folder that contains all outputs; `None` for no page. A page needs a table.
-    pub page: Option<PathBuf>,
-    /// Further files with their texts, such as the description of a dataset.
-    pub texts: Vec<(PathBuf, String)>,
-}
-
-impl OfAll {
-    fn paths(&self) -> impl Iterator<Item = &Path> {
-        let own = [&self.summary, &self.page].into_iter().flatten();
-        own.chain(self.texts.iter().map(|(path, _)| path)).map(PathBuf::as_path)
-    }
 }
 
 /// A study that is ready to run: the fixed image has been read, and the first device is open.
@@ -210,14 +193,15 @@ impl<S: Steps> Plan<'_, S> {
     }
 }
 
-/// Checks that all outputs can be written, and that no output is an input of any subject, including the subjects that
-/// are done already.
+/// Checks that all outputs can be written, that no output is an input of any subject, including the subjects that are
+/// done already, and that the files about all subjects replace no files of another origin.
 fn check_outputs(study: &Study, order: &Order, jobs: &[(usize, Job)], rows: &[Row]) -> Result<(), Error> {
     let own = study.jobs.iter().flat_map(|job| job.files.inputs());
     let shared = study.shared.fixed_inputs();
     let inputs = own.chain(shared).chain(order.sources.iter().map(PathBuf::as_path));
     let written = jobs.iter().flat_map(|(place, _)| rows[*place].names.all());
-    Ok(outputs::check(order.of_all.paths().chain(written), inputs)?)
+    outputs::check(order.of_all.paths().chain(written), inputs)?;
+    order.of_all.check()
 }
 
 /// Writes the summary table, the HTML page about all subjects and the further texts, and returns their paths.
@@ -231,7 +215,7 @@ fn write_of_all(study: &Study, of_all: &OfAll, command_line: &[String], rows: &[
         let html = page(folder, &study.shared.fixed, summary, command_line, rows)?;
         outputs.write::<Error>(page_to, |path| Ok(outputs::write_file(path, html.as_bytes())?))?;
     }
-    for (path, text) in &of_all.texts {
+    for TextFile { path, text, .. } in &of_all.texts {
         outputs.write::<Error>(path, |path| Ok(outputs::write_file(path, text.as_bytes())?))?;
     }
     Ok(outputs.commit()?)

@@ -12,6 +12,9 @@ use crate::pair::Record;
 /// A column of numbers in the table: its name, and its value in the record of a registration.
 type Figure = (&'static str, fn(&Record) -> Option<f64>);
 
+/// The first columns of a batch's summary table.
+pub(super) const FIRST_COLUMNS: [&str; 3] = ["subject", "status", "reason"];
+
 /// Columns of a batch's summary table that hold numbers.
 const FIGURES: [Figure; 20] = [
     ("probability", |record| Some(record.verdict.as_ref()?.probability)),
@@ -60,7 +63,7 @@ const FILES: [&str; 10] = [
 pub fn write_summary(path: &Path, rows: &[Row]) -> Result<(), Error> {
     let wrap = |source| Error::Table { path: path.into(), source };
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let names = ["subject", "status", "reason"].into_iter().chain(FIGURES.map(|(name, _)| name));
+    let names = FIRST_COLUMNS.into_iter().chain(FIGURES.map(|(name, _)| name));
     writer.write_record(names.chain(TEXTS).chain(FILES)).map_err(wrap)?;
     for row in rows {
         writer.write_record(cells(row)).map_err(wrap)?;

@@ -132,6 +132,9 @@ impl Feed {
     /// A damaged file; an index that the series does not have; a volume with voxels that are not finite, unless such
     /// volumes are left out.
     pub fn get(&mut self, index: usize) -> Result<Entry, Error> {
+        if index >= self.count {
+            return Err(Error::NoVolume { path: self.path.clone(), index, count: self.count });
+        }
         if let Some(entry) = self.kept.as_ref().and_then(|kept| kept.get(index)) {
             return Ok(entry.clone());
         }
@@ -139,7 +142,7 @@ impl Feed {
             self.reader = Some(SeriesReader::open(&self.path)?);
             self.next = 0;
         }
-        while self.next < index.min(self.count) {
+        while self.next < index {
             match self.reader.as_mut().filter(|_| self.kept.is_none()) {
                 Some(reader) => {
                     reader.skip_volume()?;

@@ -81,16 +81,13 @@ impl Names {
 
 impl MotionFiles {
     /// Refuses output files of a motion correction that cannot be written, or that would replace an input unless
-    /// `in_place`. Creates the folder of FSL matrices.
+    /// `in_place`.
     ///
     /// # Errors
     /// The path that is refused, and why.
     pub fn check(&self) -> Result<(), Error> {
         let inputs = [Some(self.input.as_path()), self.reference.file()].into_iter().flatten();
         outputs::check(self.names.files(), inputs.filter(|_| !self.in_place))?;
-        match &self.names.matrices {
-            Some(folder) => Ok(outputs::make_folder(folder)?),
-            None => Ok(()),
-        }
+        self.names.matrices.iter().try_for_each(|folder| Ok(outputs::check_folder(folder)?))
     }
 }

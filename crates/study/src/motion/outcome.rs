@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use antsreg_core::io::nifti::{self, Planes, PlanesFile, Stored, Timing};
-use antsreg_core::io::outputs::{Outputs, write_file};
+use antsreg_core::io::outputs::{self, Outputs, write_file};
 use antsreg_core::io::{fsl, itk};
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::apply;
@@ -123,6 +123,7 @@ impl Motion {
             }
         }
         if let Some(folder) = &names.matrices {
+            outputs::make_folder(folder)?;
             for (n, transform) in transforms.iter().enumerate() {
                 let name = folder.join(format!("MAT_{n:04}"));
                 outputs

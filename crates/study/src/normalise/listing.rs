@@ -24,6 +24,9 @@ pub struct Scan {
     pub lesions: Vec<PathBuf>,
     /// Other images of the same head and session: the BIDS suffix of each image's derivatives, and the image's path.
     pub carried: Vec<(String, PathBuf)>,
+    /// Messages about images of the same head that are left out, because it is not clear which of them belongs to this
+    /// scan.
+    pub left_out: Vec<String>,
     /// The BIDS folder in which the scan was found.
     pub root: Option<PathBuf>,
 }
@@ -56,19 +59,30 @@ pub fn list(sources: &[PathBuf], also: &[String]) -> Result<Vec<Scan>, Error> {
 
 fn scan(subject: Subject, carried: Vec<(String, PathBuf)>, root: Option<PathBuf>) -> Scan {
     let image = subject.images.into_iter().next().unwrap_or_default();
-    Scan { name: subject.name, image, mask: subject.mask, lesions: subject.lesions, carried, root }
+    let Subject { name, mask, lesions, .. } = subject;
+    Scan { name, image, mask, lesions, carried, left_out: Vec::new(), root }
 }
 
 fn of_folder(subject: Subject, root: &Path, also: &[String]) -> Scan {
     let image = subject.images[0].clone();
     let usual = || USUAL.map(str::to_owned).to_vec();
     let wanted = if also.is_empty() { usual() } else { also.to_vec() };
-    let carried = wanted.into_iter().filter_map(|suffix| {
-        let beside = subjects::beside(&image, &suffix)?;
-        Some((suffix, beside))
-    });
-    let carried = carried.collect();
-    scan(subject, carried, Some(root.into()))
+    let (mut carried, mut left_out) = (Vec::new(), Vec::new());
+    for suffix in wanted {
+        let mut beside = subjects::beside(&image, &suffix);
+        match beside.len() {
+            0 => {}
+            1 => carried.extend(beside.pop().map(|path| (suffix, path))),
+            _ => {
+                let names: Vec<String> = beside.iter().map(|path| stem(path)).collect();
+                let names = names.join(", ");
+                left_out.push(format!(
+                    "several {suffix} images beside the scan are left out: {names}; name one in a table"
+                ));
+            }
+        }
+    }
+    Scan { left_out, ..scan(subject, carried, Some(root.into())) }
 }
 
 fn of_images(subject: Subject) -> Scan {

@@ -36,9 +36,13 @@ impl BidsName {
         let entity = |part: &str| {
             let (key, value) = part.split_once('-')?;
             let kept = !DERIVED.contains(&key) && key != "mode" && !value.is_empty();
-            kept.then(|| [key.to_owned(), label(value)])
+            kept.then(|| [label(key), label(value)])
         };
-        BidsName { entities: subject.split('_').filter_map(entity).collect(), suffix }
+        let mut entities: Vec<[String; 2]> = subject.split('_').filter_map(entity).collect();
+        if entities.first().is_none_or(|[key, _]| key != "sub") {
+            entities.insert(0, ["sub".into(), label("")]);
+        }
+        BidsName { entities, suffix }
     }
 
     /// The BIDS entities of the scan's name, such as `sub-01_ses-1`, joined by underscores.
@@ -240,6 +244,10 @@ mod tests {
         let of = derivatives("sub-1_desc-preproc_space-T1w_T2w", "sub-1_desc-preproc_space-T1w_T2w.nii.gz");
         assert_eq!((of.start().as_str(), of.suffix()), ("out/sub-1/anat/sub-1_", "T2w"));
         assert_eq!(derivatives("__", "__.nii").start(), "out/sub-unnamed/anat/sub-unnamed_");
+        assert_eq!(derivatives("sub-", "sub-.nii").start(), "out/sub-unnamed/anat/sub-unnamed_");
+        // Entities with markup, quotes or paths keep their letters and digits.
+        let of = derivatives("sub-1_<b>-<i>x_../'\"&-2_T1w", "a.nii");
+        assert_eq!(of.start(), "out/sub-1/anat/sub-1_b-ix_unnamed-2_");
     }
 
     #[test]

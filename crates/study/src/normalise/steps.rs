@@ -94,7 +94,7 @@ impl Steps for Normalising {
         }
         let head = inputs.moving.image.volume()?.clone();
         let given = inputs.moving.mask.of_stage(0).cloned();
-        let (mut warnings, mut verdict) = (Vec::new(), None);
+        let (mut warnings, mut verdict) = (self.task(job).scan.left_out.clone(), None);
         let is_given = given.is_some();
         let (mask, found) = match given {
             Some(mask) => (mask, None),

@@ -53,6 +53,12 @@ pub enum Error {
         /// What the table or folder of subjects should contain, for the message.
         expected: String,
     },
+    /// An image of a BIDS folder whose subject has no label.
+    #[error("{}: the subject `sub-` has no label; name the image `sub-LABEL_…`", path.display())]
+    NoLabel {
+        /// Path of the image.
+        path: PathBuf,
+    },
     /// Several subjects were found where one prefix of output names serves only one subject.
     #[error(
         "{prefix}: a prefix can name the output files of only one subject, found {found} subjects; expected a folder"

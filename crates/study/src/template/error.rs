@@ -1,5 +1,6 @@
 //! Errors of building a template, in addition to those of reading, registering and writing.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use antsreg_cohort::template::{ShapeError, StretchError};
@@ -217,15 +218,47 @@ pub enum Error {
     /// The shape of the template cannot be updated.
     #[error("the shape of the template cannot be updated: {0}")]
     Shape(#[from] ShapeError),
-    /// Files of a template, or its input files, are missing or have changed since the template was planned or built.
-    #[error(
-        "{} of {all} files are missing, or have changed since the template was planned or built: {}", files.len(),
-        files.join(", ")
-    )]
-    Unlike {
-        /// Paths of the files of a template that are missing, or have changed since the template was planned or built.
-        files: Vec<String>,
-        /// Number of all files of the template whose size and digest were compared with the recorded ones.
-        all: usize,
-    },
+    /// Files of a template, or its input files, are not as the template's plan and its manifests say.
+    #[error("the files are not those of the template's plan: {0}")]
+    Unlike(Box<Differences>),
+}
+
+/// Files by which the folder of a template, or its inputs, differ from what the plan and the manifests say.
+#[derive(Debug, Default)]
+pub struct Differences {
+    /// Files that the plan expects and that do not exist.
+    pub missing: Vec<PathBuf>,
+    /// Files that have changed since the template was planned or built, or were made from other files.
+    pub changed: Vec<PathBuf>,
+    /// Files in the folder of the template that no step of its plan writes.
+    pub foreign: Vec<PathBuf>,
+}
+
+impl Differences {
+    /// Whether there are no differences.
+    pub fn is_empty(&self) -> bool {
+        self.missing.is_empty() && self.changed.is_empty() && self.foreign.is_empty()
+    }
+}
+
+/// Writes the numbers of files, and the first files.
+impl fmt::Display for Differences {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        /// Number of files that are shown of each kind.
+        const SHOWN: usize = 10;
+        let kinds = [
+            ("missing", &self.missing),
+            ("changed", &self.changed),
+            ("not written by any step of the plan", &self.foreign),
+        ];
+        for (n, (kind, files)) in kinds.into_iter().filter(|(_, files)| !files.is_empty()).enumerate() {
+            let separator = if n > 0 { "; " } else { "" };
+            let shown: Vec<String> = files.iter().take(SHOWN).map(|path| path.display().to_string()).collect();
+            write!(f, "{separator}{} {kind}: {}", files.len(), shown.join(", "))?;
+            if files.len() > SHOWN {
+                write!(f, " and {} more", files.len() - SHOWN)?;
+            }
+        }
+        Ok(())
+    }
 }

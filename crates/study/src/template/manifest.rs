@@ -68,8 +68,13 @@ impl<'a> Stage<'a> {
             Err(Error::Json { .. }) => return Ok(None),
             Err(error) => return Err(error),
         };
-        let same = manifest.key == self.key && verified::are_unchanged(self.layout, &path, &manifest.outputs)?;
+        let same = self.has_made(&manifest) && verified::are_unchanged(self.layout, &path, &manifest.outputs)?;
         Ok(same.then_some(manifest))
+    }
+
+    /// Whether a manifest is that of this step, with these inputs and this plan.
+    pub(super) fn has_made(&self, manifest: &Manifest) -> bool {
+        manifest.key == self.key
     }
 
     /// Returns the manifest of a step that must have been done.

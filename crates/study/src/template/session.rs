@@ -17,7 +17,7 @@ use super::planning::SubjectImages;
 use super::reference::Reference;
 use super::results::TemplateResults;
 use super::step::Step;
-use super::{Error as TemplateError, verify};
+use super::{Error as TemplateError, compared};
 use crate::Error;
 
 /// Largest number of voxels of subjects' images that are kept in memory. Images beyond this number are read again in
@@ -147,7 +147,7 @@ impl Session {
 
     /// Checks that input files of the template have not changed since its plan was made.
     pub(super) fn check_inputs(&self, files: &[FileRecord]) -> Result<(), TemplateError> {
-        if self.planned_before { verify::check_inputs(files) } else { Ok(()) }
+        if self.planned_before { compared::check_inputs(files) } else { Ok(()) }
     }
 
     /// Returns the picture of a template or subject for the HTML report.

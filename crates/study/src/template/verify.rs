@@ -1,64 +1,100 @@
-//! Compares the files of a template with the lengths and digests that its plan and manifests contain.
+//! Compares the folder of a template with its plan: the files that the steps of the plan write, their lengths and
+//! digests, and files that no step writes.
 
 use std::path::{Path, PathBuf};
 
+use super::compared::Found;
 use super::digest::FileRecord;
+use super::folder;
 use super::layout::Layout;
 use super::manifest::{self, Manifest};
-use super::plan::Plan;
-use super::{Error as TemplateError, folder};
+use super::results::TemplateResults;
+use super::session::Session;
+use super::step::Step;
 use crate::Error;
 
-/// Compares the size and digest of every file of a template, including inputs, with those in the plan and in the
-/// manifests. Returns the number of files.
+/// Compares every file of a template, including inputs, with the plan and the manifests. Every step of the plan must be
+/// done, up to the pass after which the template no longer moves. Returns the number of files.
 ///
 /// # Errors
-/// [`TemplateError::Unlike`]; a plan or manifest that cannot be read.
+/// [`Unlike`](super::Error::Unlike) names files that are missing, files that have changed, and files in the folder that
+/// belong to no step; a plan that cannot be read.
 pub fn verify(root: &Path) -> Result<usize, Error> {
-    let plan = Plan::read(root)?;
-    let mut files: Vec<(PathBuf, FileRecord)> = Vec::new();
-    for subject in plan.subjects.iter().filter(|subject| subject.left_out.is_none()) {
-        files.extend(subject.images.iter().chain(&subject.labels).map(|file| (file.path.clone(), file.clone())));
+    let session = Session::open(root)?;
+    let mut found = Found::default();
+    for subject in session.plan.subjects.iter().filter(|subject| subject.left_out.is_none()) {
+        subject.images.iter().chain(&subject.labels).for_each(|file| found.compare(file.path.clone(), file));
     }
-    for path in manifests(root) {
-        let manifest: Manifest = manifest::read(&path)?;
-        files.extend(manifest.outputs.into_iter().map(|file| (root.join(&file.path), file)));
-    }
-    check(&files)?;
-    Ok(files.len())
+    compare_steps(&mut found, &session);
+    let undigested =
+        [Layout::plan(root), Layout::record(root), session.layout.report(), session.layout.convergence()];
+    found.known.extend(undigested);
+    found.differences.foreign = files(root).into_iter().filter(|path| !found.known.contains(path)).collect();
+    Ok(found.end()?)
 }
 
-/// Checks that the input files of a template have not changed since its plan was made.
-///
-/// # Errors
-/// [`TemplateError::Unlike`].
-pub fn check_inputs(files: &[FileRecord]) -> Result<(), TemplateError> {
-    check(&files.iter().map(|file| (file.path.clone(), file.clone())).collect::<Vec<_>>())
+/// Compares the files of all steps of the plan.
+fn compare_steps(found: &mut Found, session: &Session) {
+    compare_step(found, session, &Step::Start);
+    let is_done = |step: &Step| session.layout.manifest(step).exists();
+    let mut needed = true;
+    for pass in session.plan.first_pass..=session.plan.last_pass {
+        for subject in &session.plan.subjects {
+            let step = Step::Register { pass, subject: subject.name.clone() };
+            if needed && subject.left_out.is_none() || is_done(&step) {
+                compare_step(found, session, &step);
+            }
+        }
+        for step in [Step::Average { pass }, Step::Update { pass }] {
+            let manifest = (needed || is_done(&step)).then(|| compare_step(found, session, &step)).flatten();
+            // Results of an average are no results of a template, so they do not end the passes.
+            let results = manifest.and_then(|manifest| serde_json::from_value(manifest.results).ok());
+            needed &= !results.is_some_and(|results: TemplateResults| results.converged);
+        }
+    }
+    let extension = session.extension();
+    for &subject in &session.included {
+        let subject = session.subject(subject).name.clone();
+        compare_step(found, session, &Step::FinishSubject { subject, extension });
+    }
+    if compare_step(found, session, &Step::Finish { extension }).is_some() {
+        let report = [session.layout.report(), session.layout.convergence()];
+        found.differences.missing.extend(report.into_iter().filter(|path| !path.exists()));
+    }
 }
 
-fn check(files: &[(PathBuf, FileRecord)]) -> Result<(), TemplateError> {
-    let is_unlike = |(place, record): &&(PathBuf, FileRecord)| {
-        FileRecord::of(place, record.path.clone()).ok().as_ref() != Some(record)
+/// Compares the files of a step with its manifest, and the manifest with the plan and with the records of its input
+/// files. Returns the manifest, unless the step has none that can be read.
+fn compare_step(found: &mut Found, session: &Session, step: &Step) -> Option<Manifest> {
+    let path = session.layout.manifest(step);
+    found.known.insert(path.clone());
+    let Ok(manifest) = manifest::read::<Manifest>(&path) else {
+        let differences = &mut found.differences;
+        if path.exists() { &mut differences.changed } else { &mut differences.missing }.push(path);
+        return None;
     };
-    let unlike: Vec<String> = files.iter().filter(is_unlike).map(|(place, _)| place.display().to_string()).collect();
-    match unlike.is_empty() {
-        true => Ok(()),
-        false => Err(TemplateError::Unlike { files: unlike, all: files.len() }),
+    let is_same = |input: &FileRecord| found.records.get(&input.path).is_none_or(|record| record == input);
+    let is_of_plan = session.stage(step.clone(), manifest.inputs.clone()).has_made(&manifest);
+    if !is_of_plan || !manifest.inputs.iter().all(is_same) {
+        found.differences.changed.push(path);
     }
+    for file in &manifest.outputs {
+        found.compare(session.layout.root().join(&file.path), file);
+    }
+    Some(manifest)
 }
 
-/// Paths of all manifests in the folder of a template and the folders below, sorted.
-fn manifests(root: &Path) -> Vec<PathBuf> {
+/// All files in the folder of a template and the folders below, sorted. Hidden files and folders are left out.
+fn files(root: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     let mut folders = vec![root.to_owned()];
     while let Some(next) = folders.pop() {
         for path in folder::entries(&next) {
             let is_hidden = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-            let is_manifest = path.extension().is_some_and(|extension| extension == "json");
-            if path.is_dir() && !is_hidden {
-                folders.push(path);
-            } else if is_manifest && path != Layout::plan(root) && path != Layout::record(root) {
-                found.push(path);
+            match path.is_dir() && !path.is_symlink() {
+                _ if is_hidden => {}
+                true => folders.push(path),
+                false => found.push(path),
             }
         }
     }

@@ -89,7 +89,7 @@ fn what_is_within_its_range_is_taken() {
         |o| o.boundary_contrast = 0.0,
         |o| o.boundary_contrast = 1.0,
         |o| o.bins = 256,
-        |o| o.largest_residual_voxels = 1e-9,
+        |o| o.largest_residual_voxels = 0.01,
         |o| o.restrict = [0.0, 0.0, 0.1],
         |o| o.levels[0] = Level { shrink: 1, sigma_voxels: 100.0, iterations: 0, reinvert_every: 1 },
         |o| o.convergence = Convergence { window: 2, threshold: 0.0 },
@@ -130,7 +130,7 @@ fn what_is_beyond_its_range_is_named() {
         (|o| o.bins = 257, "bins"),
         (
             |o| o.largest_residual_voxels = 0.0,
-            "largest residual of warp and inverse, voxels: expected a number above 0, at most 100",
+            "largest residual of warp and inverse, voxels: expected a number from 0.01 to 100",
         ),
         (|o| o.largest_residual_voxels = 1e30, "largest residual of warp and inverse"),
         (|o| o.restrict = [1.0, -0.5, 1.0], "restriction weight"),

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
+use hdf5_reader::btree_v1::collect_btree_v1_leaves_storage;
+use hdf5_reader::btree_v2::BTreeV2Header;
 use hdf5_reader::group::Group;
+use hdf5_reader::messages::HdfMessage;
 use hdf5_reader::{Dataset, Datatype, Hdf5File, OpenOptions};
 use nalgebra::{Matrix3, Vector3};
 use ndarray::ArrayD;
@@ -36,7 +39,12 @@ fn parse(bytes: Vec<u8>) -> Result<Vec<Transform>, ErrorKind> {
     let options = OpenOptions::default().with_max_read_bytes(most).with_max_chunk_bytes(most);
     let file = Hdf5File::from_vec_with_options(bytes, options)?;
     let all = file.group("TransformGroup")?;
-    let (mut names, _) = all.member_names()?;
+    let (mut names, datasets) = all.member_names()?;
+    // The library leaves out links whose target does not exist. Without them, a transform would be missing.
+    let (found, expected) = (names.len() + datasets.len(), links(&file, &all)?);
+    if found < expected {
+        return Err(ErrorKind::DeadLinks { dead: expected - found, expected });
+    }
     names.sort_by_key(|name| name.parse::<usize>().unwrap_or(usize::MAX));
     let mut steps = Vec::with_capacity(names.len());
     for name in &names {
@@ -51,6 +59,35 @@ fn parse(bytes: Vec<u8>) -> Result<Vec<Transform>, ErrorKind> {
     // In a composite transform file of ITK, the part that acts last on a point comes first.
     steps.reverse();
     Ok(steps)
+}
+
+/// Number of links in a group: its members, and links that lead nowhere.
+fn links(file: &Hdf5File, group: &Group) -> Result<usize, ErrorKind> {
+    /// Address that stands for "no address" in HDF5.
+    const NOWHERE: u64 = u64::MAX;
+    let (storage, sizes) = (group.storage(), (group.offset_size(), group.length_size()));
+    let mut count = 0;
+    for message in &file.get_or_parse_header(group.address())?.messages {
+        match message {
+            HdfMessage::Link(_) => count += 1,
+            HdfMessage::LinkInfo(info) if info.fractal_heap_address != NOWHERE => {
+                let address = info.btree_name_index_address;
+                let header = BTreeV2Header::parse_at_storage(storage, address, sizes.0, sizes.1)?;
+                count += usize::try_from(header.total_records).unwrap_or(usize::MAX);
+            }
+            HdfMessage::SymbolTable(table) => {
+                let address = table.btree_address;
+                let nodes = collect_btree_v1_leaves_storage(storage, address, sizes.0, sizes.1, None, &[], None)?;
+                for (_, node) in nodes {
+                    // A node begins with its signature (4 bytes), version, a reserved byte and the number of links.
+                    let start = storage.read_range(node, 8)?;
+                    count += usize::from(u16::from_le_bytes([start[6], start[7]]));
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(count)
 }
 
 fn step(group: &Group, kind: String) -> Result<Transform, ErrorKind> {

@@ -61,14 +61,23 @@ pub fn check_name(target: &Path) -> Result<(), OutputError> {
     check_target(target).map(drop)
 }
 
+/// Checks that no file has the name of a folder that will be created.
+///
+/// # Errors
+/// A file has this name.
+pub fn check_folder(path: &Path) -> Result<(), OutputError> {
+    match std::fs::metadata(path) {
+        Ok(found) if !found.is_dir() => Err(OutputError::new(path, OutputErrorKind::NotAFolder)),
+        _ => Ok(()),
+    }
+}
+
 /// Creates a folder and its parents, unless they exist.
 ///
 /// # Errors
 /// The folder cannot be created, or a file has its name.
 pub fn make_folder(path: &Path) -> Result<(), OutputError> {
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_dir()) {
-        return Err(OutputError::new(path, OutputErrorKind::NotAFolder));
-    }
+    check_folder(path)?;
     failpoint::check(Operation::Create)
         .and_then(|()| std::fs::create_dir_all(path))
         .map_err(|source| folder_error(path, source))

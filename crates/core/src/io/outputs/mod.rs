@@ -11,7 +11,7 @@ mod single;
 mod space;
 mod temporary;
 
-pub use check::{check, check_in_place, check_name, make_folder, protect};
+pub use check::{check, check_folder, check_in_place, check_name, make_folder, protect};
 pub use error::{NamesPath, OutputError, OutputErrorKind};
 pub use set::{Outputs, Writing};
 pub use single::write_file;

@@ -137,7 +137,7 @@ fn sigma(words: &Words) -> Result<f64, Refusal> {
 fn binary(words: &Words, operation: Operation) -> Result<Plan, Refusal> {
     let (radius, foreground) = (radius(words)?, words.number(2, 1.0)?);
     words.of_volume(move |mut image| {
-        morphology::binary(&mut image, operation, radius, foreground);
+        morphology::binary(&mut image, operation, radius, foreground)?;
         Ok(image)
     })
 }
@@ -145,7 +145,7 @@ fn binary(words: &Words, operation: Operation) -> Result<Plan, Refusal> {
 fn grey(words: &Words, operation: Operation) -> Result<Plan, Refusal> {
     let radius = radius(words)?;
     words.of_volume(move |mut image| {
-        morphology::grey(&mut image, operation, radius);
+        morphology::grey(&mut image, operation, radius)?;
         Ok(image)
     })
 }
@@ -156,7 +156,7 @@ fn pad(words: &Words) -> Result<Plan, Refusal> {
         return Err(words.refusal(format!("expected a whole number of voxels, found {margin}")));
     }
     words.of_volume(move |image| match margin as isize {
-        margin @ 0.. => Ok(grids::padded(&image, margin as usize, value)),
+        margin @ 0.. => grids::padded(&image, margin as usize, value),
         margin => grids::cropped(&image, margin.unsigned_abs()),
     })
 }
