@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ._cohorts import labels as labels
     from ._cohorts import template as template
     from ._errors import AntsregWarning as AntsregWarning
+    from ._errors import ContentWarning as ContentWarning
     from ._errors import DeviceError as DeviceError
     from ._errors import DeviceMemoryError as DeviceMemoryError
     from ._errors import Error as Error
@@ -65,6 +66,7 @@ _PLACES = {
     "_cohorts": ("labels", "template"),
     "_errors": (
         "AntsregWarning",
+        "ContentWarning",
         "DeviceError",
         "DeviceMemoryError",
         "Error",

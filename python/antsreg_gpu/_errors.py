@@ -49,5 +49,9 @@ class HeaderWarning(AntsregWarning):
     """Warns that other programs interpret the header of an image differently."""
 
 
+class ContentWarning(AntsregWarning):
+    """Warns that an image holds something else than the function expects, for example labels."""
+
+
 class SpaceWarning(AntsregWarning):
     """Warns that two images hardly overlap in world space, or that points are outside a warp."""

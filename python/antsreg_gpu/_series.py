@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Optional, Union
@@ -12,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _native
-from ._errors import InputError
+from ._errors import InputError, ResultWarning
 from ._images import ImageLike, SpatialImage, is_path, made, parts, path_of, read
 from ._options import _json
 from ._registration import _log
@@ -193,6 +194,8 @@ def register_series(
     told = _line if progress is True else progress or None
     found, note = _native.register_series(name, volumes, repetition, onto, _json(options), device, keep_going, told)
     _log(note)
+    for index, why in found.unlike:
+        warnings.warn(f"{name}: volume {index}, counted from 0: {why}", ResultWarning, stacklevel=2)
     return Series(found)
 
 
@@ -204,7 +207,7 @@ def _volumes(series: ImageLike) -> tuple[str, Optional[list[_native.Image]], flo
     if array.ndim != 4:
         raise InputError(f"{name}: expected a series with 4 axes, found {array.ndim} axes")
     volumes = [
-        _native.Image.copy_volume(np.asarray(array[..., index], dtype=np.float32), affine, name)
+        _native.Image.copy(np.asarray(array[..., index], dtype=np.float32), affine, name)
         for index in range(array.shape[3])
     ]
     zooms: tuple[float, ...] = getattr(getattr(series, "header", None), "get_zooms", tuple)()

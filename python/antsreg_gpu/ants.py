@@ -18,9 +18,9 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
-from ._errors import Error
+from ._errors import ContentWarning, Error
 from ._heads import corrected
-from ._images import LPS, made, parts, space_of
+from ._images import LPS, made, parts, read, space_of
 from ._measures import jacobian, overlap
 from ._registration import register
 from ._transforms import apply, write_transform
@@ -225,8 +225,8 @@ def registration(
         return _given(image, name) if only else [None, _given(image, name)]
 
     found = register(
-        _given(fixed, "fixed"),
-        _given(moving, "moving"),
+        _image(fixed, "fixed"),
+        _image(moving, "moving"),
         model,
         fixed_mask=last_stage(mask, "mask"),
         moving_mask=last_stage(moving_mask, "moving_mask"),
@@ -450,6 +450,14 @@ def _given(image: Any, name: str) -> Any:
         return image
     array, affine, _ = parts(image, name)
     return array, affine
+
+
+def _image(image: Any, name: str) -> Any:
+    """An image to be registered. ANTs also registers label maps and masks, so they are accepted with a warning."""
+    found, warning = read(_given(image, name), f"the {name} image").accepting_labels()
+    if warning is not None:
+        warnings.warn(warning, ContentWarning, stacklevel=3)
+    return found
 
 
 def _like(given: Any, image: Any) -> Any:

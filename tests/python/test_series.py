@@ -84,8 +84,9 @@ def test_references_costs_and_damaged_volumes(moving: Path, pair: Pair, tmp_path
     onto = antsreg_gpu.register_series(moving, nib.load(pair.fixed), cost="cr")
     assert np.allclose(onto.affines[2], np.eye(4), atol=0.3)
     voxels = image.get_fdata()
-    voxels[3, 3, 3, 1] = np.nan
-    with pytest.raises(antsreg_gpu.InputError, match="volume 1, counted from 0: 1 voxels of the volume are NaN"):
+    voxels[..., 1] = np.nan
+    voxels[3, 3, 3, 2] = np.inf
+    with pytest.raises(antsreg_gpu.InputError, match="volume 1, counted from 0: every voxel"):
         antsreg_gpu.register_series((voxels, image.affine))
     some = antsreg_gpu.register_series((voxels, image.affine), keep_going=True)
     assert [index for index, _ in some.failed] == [1] and np.array_equal(some.affines[1], some.affines[0])

@@ -109,7 +109,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         ControlFlow::Continue(())
     })?;
     let corrected = found.commit()?;
-    let Corrected { paths, rows, failed } = &corrected;
+    let Corrected { paths, rows, failed, unlike } = &corrected;
     let displacements: Vec<f64> =
         rows.iter().filter_map(|row| row.since_before).map(|[displacement, _]| displacement).collect();
     let mean = displacements.iter().sum::<f64>() / displacements.len().max(1) as f64;
@@ -126,6 +126,9 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         console.warn(format_args!(
             "volume {index}, counted from 0: {why}; this volume gets the transform of the volume before it"
         ));
+    }
+    for (index, why) in unlike {
+        console.warn(format_args!("volume {index}, counted from 0: {why}"));
     }
     match failed.len() {
         0 => Ok(()),

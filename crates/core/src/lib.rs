@@ -8,6 +8,7 @@ pub mod affine;
 pub mod affine_mean;
 pub mod chain;
 pub mod compare;
+pub mod content;
 pub mod displacement;
 pub mod explain;
 mod failpoint;

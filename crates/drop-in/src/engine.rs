@@ -15,6 +15,8 @@ pub struct Task {
     pub sides: [Side; 2],
     /// The options of the registration.
     pub options: Options,
+    /// Notes about the images for the user.
+    pub notes: Vec<String>,
 }
 
 /// A finished registration: its input, its result and the device that ran it.
@@ -43,6 +45,7 @@ pub fn register(
         Ok::<_, CliError>(task)
     });
     let task = task?;
+    task.notes.iter().for_each(|note| call.note(note));
     let (sides, options) = (task.sides.each_ref(), &task.options);
     let grids = Grids::of(sides);
     let fitted = opened?.fit(choice, options, &grids, &[])?;

@@ -79,7 +79,7 @@ fn of_study(error: &study::Error) -> About<'_> {
 fn of_register(error: &register::Error) -> About<'_> {
     use register::linear::Error as Linear;
     match error {
-        register::Error::SliceAndVolume { .. } | register::Error::NotFinite { .. } => About::Arguments,
+        register::Error::SliceAndVolume { .. } => About::Arguments,
         register::Error::Linear { source, .. } => match source {
             Linear::Constant(_) | Linear::SliceAndVolume { .. } => About::Arguments,
             Linear::Planes { .. } | Linear::NotFinite { .. } | Linear::FewVoxels { .. } => About::Arguments,

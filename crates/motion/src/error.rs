@@ -32,12 +32,6 @@ pub enum Error {
     /// All voxels of the volume have the same value.
     #[error("every voxel of the volume has the same value")]
     Constant,
-    /// Some voxels are NaN or infinite.
-    #[error("{count} voxels of the volume are NaN, infinite or beyond single precision")]
-    NotFinite {
-        /// Number of voxels of the volume that are NaN, infinite or beyond single precision.
-        count: usize,
-    },
     /// Too few of the reference's compared voxels lie inside the volume.
     #[error("{found} of {of} voxels of the reference lie inside the volume, too few to compare")]
     NoOverlap {

@@ -94,14 +94,7 @@ pub fn image(
         // holds the capsule until this function returns. Work that still writes the array is ordered before the copy by
         // the legacy default stream.
         let voxels = unsafe { cuda.image_at(grid.shape, address) }.map_err(registering::Error::from)?;
-        match registering::Image::of_cuda(cuda, grid, voxels) {
-            Ok(image) => Ok((image, planar)),
-            Err(registering::Error::NotFinite { count }) => {
-                let text = format!("{}: {count} voxels are not finite; expected numbers everywhere", name.display());
-                Err(Failure::own(Class::Input, text))
-            }
-            Err(error) => Err(error.into()),
-        }
+        Ok((registering::Image::of_cuda(cuda, grid, voxels)?, planar))
     })
 }
 

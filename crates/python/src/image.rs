@@ -1,10 +1,10 @@
 //! Images for Python: read from files, or copied from arrays.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use antsreg_core::Volume;
-use antsreg_core::io::{ErrorKind, nifti};
+use antsreg_core::io::nifti;
 use antsreg_register as registering;
 use antsreg_study::inputs;
 use antsreg_study::pair::Named;
@@ -15,7 +15,7 @@ use pyo3::types::PyCapsule;
 use rayon::prelude::*;
 
 use crate::dlpack;
-use crate::error::{Failure, refused};
+use crate::error::Failure;
 use crate::process;
 use crate::space::{Matrix, Space, matrix};
 use crate::view;
@@ -32,6 +32,8 @@ pub struct Image {
     pub planar: bool,
     /// A warning about the header of the image's file.
     warning: Option<String>,
+    /// Whether the image may be a label map or a mask.
+    accepts_labels: bool,
 }
 
 #[pymethods]
@@ -41,7 +43,7 @@ impl Image {
     fn read(py: Python, path: PathBuf) -> Result<Image, Failure> {
         process::compute(py, || {
             let image = inputs::any_image(&path)?.into();
-            Ok(Image { image, warning: inputs::odd_header(&path), planar: false, name: path })
+            Ok(Image { image, warning: inputs::odd_header(&path), planar: false, name: path, accepts_labels: false })
         })
     }
 
@@ -50,37 +52,26 @@ impl Image {
     #[staticmethod]
     fn of_dlpack(py: Python, capsule: &Bound<PyCapsule>, affine: Matrix, name: PathBuf) -> Result<Image, Failure> {
         let (image, planar) = dlpack::image(py, capsule, affine, name.clone())?;
-        Ok(Image { image, name, planar, warning: None })
+        Ok(Image { image, name, planar, warning: None, accepts_labels: false })
     }
 
     /// Copies a numpy array (X×Y×Z, or X×Y for a slice) to an image. `affine` is its voxel-to-world matrix (4×4, RAS
-    /// mm). NaN and infinite voxels are refused.
+    /// mm). NaN and infinite voxels have no data and are 0.
     #[staticmethod]
     fn copy(py: Python, array: PyReadonlyArrayDyn<f32>, affine: Matrix, name: PathBuf) -> Result<Image, Failure> {
         let Space { grid, name, planar } = Space::new(array.as_array().shape().to_vec(), affine, name)?;
         let view = array.as_array();
         process::compute(py, || {
-            let voxels = first_axis_fastest(view);
-            let volume = Volume { grid, voxels };
-            check_finite(&volume, &name)?;
-            Ok(Image { image: volume.into(), name, planar, warning: None })
+            let image = Volume { grid, voxels: first_axis_fastest(view) }.into();
+            Ok(Image { image, name, planar, warning: None, accepts_labels: false })
         })
     }
 
-    /// Copies one volume of a series, given as a numpy array (X×Y×Z), to an image. Unlike with `copy`, voxels may be
-    /// NaN or infinite.
-    #[staticmethod]
-    fn copy_volume(
-        py: Python,
-        array: PyReadonlyArrayDyn<f32>,
-        affine: Matrix,
-        name: PathBuf,
-    ) -> Result<Image, Failure> {
-        let Space { grid, name, planar } = Space::new(array.as_array().shape().to_vec(), affine, name)?;
-        let view = array.as_array();
+    /// The same image, which may be a label map or a mask where an image is expected, with a warning if it is.
+    fn accepting_labels(&self, py: Python) -> Result<(Image, Option<String>), Failure> {
         process::compute(py, || {
-            let volume = Volume { grid, voxels: first_axis_fastest(view) };
-            Ok(Image { image: volume.into(), name, planar, warning: None })
+            let warning = inputs::labels_as_image(self.volume()?, &self.name);
+            Ok((Image { accepts_labels: true, ..self.clone() }, warning))
         })
     }
 
@@ -118,12 +109,12 @@ impl Image {
 impl Image {
     /// Makes an image of voxels that were computed in main memory.
     pub fn made(volume: Volume, name: &str, planar: bool) -> Image {
-        Image { image: volume.into(), name: name.into(), planar, warning: None }
+        Image { image: volume.into(), name: name.into(), planar, warning: None, accepts_labels: false }
     }
 
     /// The image together with its name.
     pub fn named(&self) -> Named {
-        Named { name: self.name.clone(), image: self.image.clone() }
+        Named { name: self.name.clone(), image: self.image.clone(), accepts_labels: self.accepts_labels }
     }
 
     /// The voxels in main memory, copied from the GPU if necessary.
@@ -133,16 +124,6 @@ impl Image {
     pub fn volume(&self) -> Result<&Volume, Failure> {
         Ok(self.image.volume()?)
     }
-}
-
-/// Returns an error if a voxel of the image is NaN or infinite.
-fn check_finite(volume: &Volume, name: &Path) -> Result<(), Failure> {
-    let voxels = &volume.voxels;
-    let Some(first) = voxels.par_iter().position_first(|value| !value.is_finite()) else { return Ok(()) };
-    let count = voxels.iter().filter(|value| !value.is_finite()).count();
-    let [nx, ny, _] = volume.grid.shape;
-    let first = [first % nx, first / nx % ny, first / nx / ny];
-    Err(refused(name, ErrorKind::NotFinite { count, first }))
 }
 
 /// Copies an array of two or three axes and any memory order, so that the first axis varies fastest.

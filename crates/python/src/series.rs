@@ -59,6 +59,12 @@ impl Series {
         self.motion.failed.clone()
     }
 
+    /// Volumes that resemble no other volume, counted from 0, with a sentence about it.
+    #[getter]
+    fn unlike(&self) -> Vec<(usize, String)> {
+        self.motion.unlike.clone()
+    }
+
     /// The mean over the motion-corrected volumes of the series.
     fn mean(&self, py: Python) -> Result<Image, Failure> {
         process::compute(py, || Ok(Image::made(self.motion.mean(), "the mean", false)))

@@ -53,12 +53,6 @@ pub enum Error {
         /// Least number of voxels along an axis after shrinking.
         least: usize,
     },
-    /// An image on a device has voxels that are NaN or infinite.
-    #[error("{count} voxels are NaN or infinite; expected finite numbers")]
-    NotFinite {
-        /// Number of voxels that are not finite.
-        count: usize,
-    },
     /// The images do not overlap at the start.
     #[error("the images do not overlap at the start")]
     NoOverlapAtStart,

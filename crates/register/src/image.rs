@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt::{Debug, Formatter};
 use std::sync::{Arc, OnceLock};
 
-use antsreg_core::{Grid, Volume};
+use antsreg_core::{Grid, Volume, content};
 use antsreg_kernels::ops::{Intensity as _, Memory as _};
 use antsreg_kernels::{Backend, Input, Place, Voxels};
 #[cfg(feature = "cuda")]
@@ -16,7 +16,8 @@ use crate::{Device, Error};
 
 /// An image for a registration. Clones share the voxels.
 ///
-/// A [`Volume`] converts to an image. An image can also be made of voxels that are on a device; a registration on that
+/// A [`Volume`] converts to an image. Voxels that are NaN or infinite have no data and are 0.
+/// An image can also be made of voxels that are on a device; a registration on that
 /// device reads them there.
 #[derive(Clone)]
 pub struct Image(Arc<Shared>);
@@ -57,7 +58,7 @@ impl Image {
     /// the same image if the device is the CPU, or if the voxels are on this GPU already.
     ///
     /// # Errors
-    /// Voxels that are not finite; a device that fails.
+    /// A device that fails.
     pub fn on(&self, device: &Device) -> Result<Image, Error> {
         if !device.is_gpu() || self.place() == Some(device.place()) {
             return Ok(self.clone());
@@ -74,10 +75,10 @@ impl Image {
         Ok(image)
     }
 
-    /// Copies a volume to a device.
+    /// Copies a volume to a device. Missing voxels (NaN, infinity) are 0, as in all images.
     ///
     /// # Errors
-    /// Voxels that are not finite; a device that fails.
+    /// A device that fails.
     pub fn uploaded(device: &Device, volume: &Volume) -> Result<Image, Error> {
         let Volume { grid, voxels } = volume;
         Image::held(grid.clone(), map_backend!(&device.on, (backend, ()) => backend.upload(grid.shape, voxels)?))
@@ -86,23 +87,35 @@ impl Image {
     /// Makes an image of voxels on a GPU. The voxels must have the shape of the grid.
     ///
     /// # Errors
-    /// Voxels that are not finite; a device that fails.
+    /// A device that fails.
     #[cfg(feature = "cuda")]
     pub fn of_cuda(cuda: &Arc<Cuda>, grid: Grid, voxels: cuda::Image) -> Result<Image, Error> {
         Image::held(grid, OnBackend::Cuda(cuda.clone(), voxels))
     }
 
-    fn held(grid: Grid, voxels: OnBackend<VoxelsOf>) -> Result<Image, Error> {
-        let found = with_backend!(&voxels, (backend, voxels) => backend.quantiles(voxels, 0.0, 1.0))?;
-        let Some(range) = found.low_high.filter(|_| found.finite == grid.len()) else {
-            return Err(Error::NotFinite { count: grid.len() - found.finite });
-        };
+    fn held(grid: Grid, mut voxels: OnBackend<VoxelsOf>) -> Result<Image, Error> {
+        let range = |voxels: &OnBackend<VoxelsOf>| with_backend!(voxels, (backend, voxels) => backend.quantiles(voxels, 0.0, 1.0));
+        let mut found = range(&voxels)?;
+        if found.finite < grid.len() {
+            voxels = map_backend!(&voxels, (backend, voxels) => {
+                let mut values = backend.download(voxels)?;
+                content::clear_missing(&mut values);
+                backend.upload(grid.shape, &values)?
+            });
+            found = range(&voxels)?;
+        }
+        let range = found.low_high.unwrap_or_default();
         let held = DeviceImage { grid, voxels, range, volume: OnceLock::new() };
         Ok(Image::of(Stored::Device(held.into())))
     }
 
     fn of(stored: Stored) -> Image {
         Image(Arc::new(Shared { stored, centre: OnceLock::new() }))
+    }
+
+    /// Whether two images share their voxels.
+    pub fn is(&self, other: &Image) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// The grid.
@@ -196,7 +209,7 @@ impl DeviceImage {
 
 impl From<Arc<Volume>> for Image {
     fn from(volume: Arc<Volume>) -> Image {
-        Image::of(Stored::Volume(volume))
+        Image::of(Stored::Volume(content::without_missing(volume)))
     }
 }
 

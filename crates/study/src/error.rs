@@ -81,6 +81,16 @@ pub enum Error {
         /// The error of the classification of the brain's intensities into tissues.
         source: Box<antsreg_heads::tissue::Error>,
     },
+    /// A label map or a mask where an image is expected.
+    #[error(
+        "{}: found a label map or a mask (whole numbers that are equal over whole regions), expected an image; to \
+         transfer labels, register the images to which they belong and resample the labels through the result; to \
+         align shapes, use the command antsRegistration of this package, which accepts masks", path.display()
+    )]
+    LabelMap {
+        /// Path of the label map.
+        path: PathBuf,
+    },
     /// A mask has no voxel above 0.5.
     #[error("{}: the mask is empty: no voxel is above 0.5; is it the right file?", path.display())]
     EmptyMask {

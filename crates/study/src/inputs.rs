@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use antsreg_core::io::nifti::{GridRule, HeaderWarning, PlanesReader};
 use antsreg_core::io::{self, ErrorKind, label_list, nifti};
-use antsreg_core::{Grid, LabelVolume, Volume};
+use antsreg_core::{Grid, LabelVolume, Volume, content};
 use antsreg_register::Device;
 use rayon::prelude::*;
 
@@ -19,9 +19,32 @@ pub const RANGE: [f64; 2] = [1e-15, 1e15];
 ///
 /// # Errors
 /// A file that cannot be read; a name that is not UTF-8; a constant image; values beyond [`RANGE`], the allowed range
-/// of intensities.
+/// of intensities; a label map or mask.
 pub fn image(path: &Path) -> Result<Volume, Error> {
-    image_by(GridRule::default(), path)
+    let volume = image_by(GridRule::default(), path)?;
+    check_no_labels(&volume, path)?;
+    Ok(volume)
+}
+
+/// Refuses a label map or a mask in the place of an image: costs compare intensities, and within a label there are none.
+///
+/// # Errors
+/// [`Error::LabelMap`].
+pub fn check_no_labels(volume: &Volume, name: &Path) -> Result<(), Error> {
+    match content::is_label_map(volume) {
+        true => Err(Error::LabelMap { path: name.into() }),
+        false => Ok(()),
+    }
+}
+
+/// A warning about a label map or a mask in the place of an image, for commands that accept both.
+pub fn labels_as_image(volume: &Volume, name: &Path) -> Option<String> {
+    content::is_label_map(volume).then(|| {
+        format!(
+            "{}: this is a label map or a mask; away from the borders of labels it does not determine the result",
+            name.display()
+        )
+    })
 }
 
 /// Reads an image as [`image`] does, and removes its shading on the CPU if `corrected` is true.
@@ -33,10 +56,11 @@ pub fn prepared_image(path: &Path, corrected: bool) -> Result<Volume, Error> {
     if corrected { bias::corrected(path, &volume, &Device::cpu()) } else { Ok(volume) }
 }
 
-/// Reads an image as [`image`] does. `rule` says how the grid of the image is read from the header of its file.
+/// Reads an image as [`image`] does, but accepts label maps and masks. `rule` says how the grid of the image is read from
+/// the header of its file.
 ///
 /// # Errors
-/// The errors of [`image`].
+/// The errors of [`image`], except that about label maps.
 pub fn image_by(rule: GridRule, path: &Path) -> Result<Volume, Error> {
     if path.to_str().is_none() {
         return Err(Error::NotUtf8 { path: path.into() });
@@ -46,10 +70,10 @@ pub fn image_by(rule: GridRule, path: &Path) -> Result<Volume, Error> {
     Ok(volume)
 }
 
-/// Reads an image as [`image`] does, or the first volume of a series.
+/// Reads an image as [`image_by`] does, or the first volume of a series.
 ///
 /// # Errors
-/// The errors of [`image`].
+/// The errors of [`image_by`].
 pub fn first_volume(path: &Path) -> Result<Volume, Error> {
     let volume = PlanesReader::open(GridRule::default(), path)?.next_volume()?;
     check_contrast(&volume, path)?;
@@ -102,13 +126,21 @@ pub fn any_image(path: &Path) -> Result<Volume, Error> {
     Ok(nifti::read_volume(path)?)
 }
 
-/// A warning if ANTs reads another grid from the header of an image than this program. Of several differences, the
-/// warning describes the one that moves the corners of the image most.
+/// A warning if the header of a volume does not say how the voxels lie in the world, or if ANTs reads another grid from
+/// the header than this program. Of several differences, the warning describes the one that moves the corners of the
+/// image most.
 pub fn odd_header(path: &Path) -> Option<String> {
     /// Largest distance, in voxels, between the positions of an image corner in ANTs' grid and in this program's grid
     /// that counts as a rounding error.
     const SHARE: f64 = 0.1;
     let header = nifti::inspect(path).ok()?;
+    if header.sform_code <= 0 && header.qform_code <= 0 && !header.grid.is_slice() {
+        return Some(format!(
+            "{}: the header does not say where left, front and top are (neither sform nor qform has a code); as in ANTs, \
+             the axes are taken to lead to the left, to the back and up; if that is wrong, the result may be mirrored",
+            path.display()
+        ));
+    }
     let least = SHARE * header.grid.spacing.min();
     let worst = header.warnings.iter().max_by(|a, b| a.corners_mm().total_cmp(&b.corners_mm()))?;
     (worst.corners_mm() > least).then(|| {

@@ -19,6 +19,7 @@ pub mod memory;
 pub mod motion;
 pub mod normalise;
 mod observer;
+mod outliers;
 pub mod pair;
 pub mod skulls;
 pub mod subjects;

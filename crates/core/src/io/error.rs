@@ -140,15 +140,15 @@ pub enum ErrorKind {
         /// Name of the voxel type in the `nifti` crate, or its code in the header.
         found: String,
     },
-    /// Some voxels are NaN, infinite, or too large for single precision.
+    /// Some vectors of a displacement field are NaN, infinite, or too large for single precision.
     #[error(
-        "{count} voxels are NaN, infinite or beyond single precision, the first at {first:?}; replace them by numbers \
-         first (`fslmaths IN -nan OUT` replaces NaN by 0)"
+        "{count} numbers of the displacement field are NaN, infinite or beyond single precision, the first at voxel \
+         {first:?}"
     )]
     NotFinite {
-        /// Number of voxels that are not finite.
+        /// Number of components of vectors that are not finite.
         count: usize,
-        /// Index along each axis of the first voxel that is not finite; voxels are searched with the first axis fastest.
+        /// Index along each axis of the first voxel with such a component; voxels are searched with the first axis fastest.
         first: [usize; 3],
     },
     /// Some voxels of a label map are not integers of 32 bits.

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use crate::support::{RawNifti, grids, gzip, save};
 use antsreg_core::io::nifti::{
-    Series, SeriesReader, Timing, inspect, read_labels, read_series, read_volume, stored_grid, write_deflated_volume,
-    write_labels, write_series, write_values, write_volume,
+    GridRule, PlanesReader, Series, SeriesReader, Timing, inspect, read_labels, read_series, read_volume,
+    stored_grid, write_deflated_volume, write_labels, write_series, write_values, write_volume,
 };
 use antsreg_core::io::{Deflated, ErrorKind};
 use antsreg_core::{Grid, LabelVolume, Volume};
@@ -378,4 +378,28 @@ fn compressed_voxels_make_a_file_with_these_voxels() {
     let kind = write_deflated_volume(&folder.path().join("c.nii.gz"), &grid, &few).unwrap_err().kind;
     let ErrorKind::Count { what: "voxels", expected, found } = kind else { panic!("{kind}") };
     assert_eq!((expected, found), (grid.len(), grid.len() - 1));
+}
+
+#[test]
+fn voxels_that_are_not_finite_are_missing_and_zero() {
+    let mut values: Vec<f32> = (0..12).map(|value| 1.0 + value as f32).collect();
+    (values[7], values[10]) = (f32::NAN, f32::NEG_INFINITY);
+    let expected: Vec<f32> = values.iter().map(|value| if value.is_finite() { *value } else { 0.0 }).collect();
+    let place = tempfile::tempdir().expect("a folder");
+    let path = place.path().join("a.nii");
+    let data = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let raw = RawNifti::new([3, 2, 2], 16, data);
+    std::fs::write(&path, raw.bytes()).expect("a file");
+    assert_eq!(read_volume(&path).expect("a volume").voxels, expected);
+    assert_eq!(read_labels(&path).expect("labels").voxels[7], 0);
+    let mut reader = PlanesReader::open(GridRule::default(), &path).expect("a file");
+    assert_eq!(reader.next_volume().expect("a volume").voxels, expected);
+    let mut reader = PlanesReader::open(GridRule::default(), &path).expect("a file");
+    reader.keep_missing();
+    assert!(reader.next_volume().expect("a volume").voxels[7].is_nan());
+    // 1e300 is beyond single precision.
+    let doubles: Vec<f64> = (0..12).map(|value| if value == 3 { 1e300 } else { 1.0 }).collect();
+    let data = doubles.iter().flat_map(|value| value.to_le_bytes()).collect();
+    std::fs::write(&path, RawNifti { datatype: 64, data, ..raw }.bytes()).expect("a file");
+    assert_eq!(read_volume(&path).expect("a volume").voxels[3], 0.0);
 }

@@ -21,12 +21,23 @@ pub struct Image {
 
 impl Image {
     /// Reads an image of any type. With fewer than four `dimensions`, only the first volume of a series is read, as by
-    /// ITK.
+    /// ITK. Missing voxels (NaN, infinity) are 0.
     ///
     /// # Errors
     /// A file that cannot be read.
     pub fn read(path: &Path, dimensions: u8) -> Result<Image, CliError> {
+        Image::read_by(path, dimensions, false)
+    }
+
+    /// Reads an image as [`Image::read`] does. With `keeps_missing`, missing voxels are as they are stored.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn read_by(path: &Path, dimensions: u8, keeps_missing: bool) -> Result<Image, CliError> {
         let mut reader = PlanesReader::open(GridRule::Itk, path)?;
+        if keeps_missing {
+            reader.keep_missing();
+        }
         let [volumes, components] = reader.counts();
         let (count, planes) = match (volumes, components) {
             (1, 1) => (1, Planes::One),

@@ -58,8 +58,10 @@ pub fn run(call: &Call, request: &Request, verbose: bool) -> Result<(), CliError
 }
 
 fn task(request: &Request) -> Result<Task, CliError> {
-    let side = |image: &Path, mask: Option<&Path>| {
+    let mut notes = Vec::new();
+    let mut side = |image: &Path, mask: Option<&Path>| {
         let volume = inputs::image_by(GridRule::Itk, image)?;
+        notes.extend(inputs::labels_as_image(&volume, image));
         super::check_dimension(request.slices, [(image, &volume.grid)])?;
         let mask = mask.map(|path| super::mask::read(path, &volume.grid)).transpose()?;
         let side = Side::from(volume);
@@ -84,5 +86,5 @@ fn task(request: &Request) -> Result<Task, CliError> {
         scores: false,
         images: None,
     };
-    Ok(Task { sides, options })
+    Ok(Task { sides, options, notes })
 }

@@ -1,6 +1,7 @@
 //! Registers many subjects to one fixed image, on many devices. A batch can be continued after a stop. The files of
 //! each subject are those of a single registration.
 
+mod contrast;
 mod fixed;
 mod observer;
 mod of_all;

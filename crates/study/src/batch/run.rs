@@ -9,6 +9,7 @@ use antsreg_pool::{DeviceWorkers, Devices, StageThreads};
 use antsreg_register::verdict::Judgement;
 use antsreg_register::{Description, Grids, Options, Recipe};
 
+use super::contrast;
 use super::observer::{AfterNotes, BatchObserver};
 use super::of_all::{OfAll, TextFile};
 use super::page::page;
@@ -18,7 +19,7 @@ use super::rows::{Job, Row, Status};
 use super::steps::Steps;
 use super::summary::write_summary;
 use crate::pair::{FixedInputs, PairFiles, Parameters};
-use crate::{Error, Invocation, subjects};
+use crate::{Error, Invocation, RunWarning, subjects};
 
 /// Registrations of many subjects to one fixed image: the shared options, and a job for each subject.
 #[derive(Debug, Clone)]
@@ -186,6 +187,12 @@ impl<S: Steps> Plan<'_, S> {
         let told = AfterNotes { observer, notes: workers.notes() };
         let busy = register_all(&of, steps, jobs, &mut workers, threads, &told, &mut rows)?;
         let wall = began.elapsed().as_secs_f64();
+        for (n, text) in contrast::unlike(&rows) {
+            told.warning(&rows[n].subject, &RunWarning::Text(text.clone()));
+            if let Some(record) = &mut rows[n].record {
+                record.warnings.insert(0, text);
+            }
+        }
         for path in write_of_all(study, &order.of_all, invocation.command_line, &rows)? {
             told.wrote(&path);
         }

@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use antsreg_core::io::ErrorKind;
 use antsreg_core::io::nifti::{SeriesReader, Timing};
-use antsreg_core::{Grid, Volume, memory};
+use antsreg_core::{Grid, Volume, content, memory};
 
 use super::{InMemory, Task};
 use crate::Error;
@@ -19,20 +18,9 @@ const BATCH_BYTES: usize = 1 << 30;
 /// volumes smoothed for two levels, their spline coefficients, and corrected volumes.
 const COPIES: usize = 12;
 
-/// A volume of a series as it was read.
-#[derive(Debug, Clone)]
-pub(super) struct Entry {
-    /// The volume; all zeros if it has voxels that are not finite.
-    pub volume: Arc<Volume>,
-    /// Number of voxels that are not finite, if the volume is left out because of them.
-    pub damage: Option<usize>,
-}
-
 /// Reads the volumes of a series. A series that is small enough is read once and stays in memory.
 pub(super) struct Feed {
     path: PathBuf,
-    /// Whether volumes with voxels that are not finite are left out; otherwise they are errors.
-    keep_going: bool,
     /// Reader of the file of the series; `None` for a series in memory.
     reader: Option<SeriesReader>,
     grid: Grid,
@@ -41,7 +29,7 @@ pub(super) struct Feed {
     /// Index of the volume that is read next.
     next: usize,
     /// All volumes read so far, beginning with the first; `None` if the series is too large to stay in memory.
-    kept: Option<Vec<Entry>>,
+    kept: Option<Vec<Arc<Volume>>>,
 }
 
 impl Feed {
@@ -51,7 +39,7 @@ impl Feed {
     /// # Errors
     /// A file that is no series; volumes on different grids; too little memory.
     pub fn of(task: &Task, series: Option<&InMemory>) -> Result<Feed, Error> {
-        let (path, keep_going) = (task.files.input.clone(), task.keep_going);
+        let path = task.files.input.clone();
         let expected = "a series of volumes";
         let feed = match series.map(|series| (series, series.volumes.as_slice())) {
             Some((_, [])) => return Err(Error::OtherKind { path, expected, found: [0, 1] }),
@@ -64,16 +52,14 @@ impl Feed {
                     return Err(Error::MotionVolume { path, index, source });
                 }
                 let (reader, timing, count) = (None, series.timing, all.len());
-                let mut feed = Feed { path, keep_going, reader, grid, timing, count, next: 0, kept: None };
-                let entries = all.iter().map(|volume| feed.checked(volume)).collect::<Result<_, _>>()?;
-                feed.kept = Some(entries);
-                feed
+                let kept = all.iter().map(|volume| content::without_missing(volume.clone())).collect();
+                Feed { path, reader, grid, timing, count, next: count, kept: Some(kept) }
             }
             None => {
                 let reader = SeriesReader::open(&path)?;
                 let (count, grid, timing) = (reader.count(), reader.grid().clone(), reader.timing());
                 let kept = stays(grid.len(), count).then(Vec::new);
-                Feed { path, keep_going, reader: Some(reader), grid, timing, count, next: 0, kept }
+                Feed { path, reader: Some(reader), grid, timing, count, next: 0, kept }
             }
         };
         let (path, count) = (&feed.path, feed.count);
@@ -83,27 +69,6 @@ impl Feed {
         memory::check(bytes_held(feed.grid.len(), if feed.reader.is_some() { count } else { 0 }))
             .map_err(|shortage| antsreg_core::io::Error { path: path.clone(), kind: shortage.into() })?;
         Ok(feed)
-    }
-
-    /// Checks a volume in memory as a volume read from a file is checked: its voxels must be finite.
-    fn checked(&mut self, volume: &Arc<Volume>) -> Result<Entry, Error> {
-        let index = self.next;
-        self.next += 1;
-        match volume.voxels.iter().filter(|value| !value.is_finite()).count() {
-            0 => Ok(Entry { volume: volume.clone(), damage: None }),
-            count => self.damaged(index, count),
-        }
-    }
-
-    /// Handles volume `index`, of which `count` voxels are not finite: returns a volume of zeros if such volumes are
-    /// left out, else an error.
-    fn damaged(&self, index: usize, count: usize) -> Result<Entry, Error> {
-        if !self.keep_going {
-            let source = antsreg_motion::Error::NotFinite { count };
-            return Err(Error::MotionVolume { path: self.path.clone(), index, source });
-        }
-        let zeros = Volume::filled(self.grid.clone(), 0.0);
-        Ok(Entry { volume: Arc::new(zeros), damage: Some(count) })
     }
 
     /// The grid of every volume of the series.
@@ -129,14 +94,13 @@ impl Feed {
     /// Returns volume `index`, counted from 0. Reading is fastest in the order of the volumes.
     ///
     /// # Errors
-    /// A damaged file; an index that the series does not have; a volume with voxels that are not finite, unless such
-    /// volumes are left out.
-    pub fn get(&mut self, index: usize) -> Result<Entry, Error> {
+    /// A damaged file; an index that the series does not have.
+    pub fn get(&mut self, index: usize) -> Result<Arc<Volume>, Error> {
         if index >= self.count {
             return Err(Error::NoVolume { path: self.path.clone(), index, count: self.count });
         }
-        if let Some(entry) = self.kept.as_ref().and_then(|kept| kept.get(index)) {
-            return Ok(entry.clone());
+        if let Some(volume) = self.kept.as_ref().and_then(|kept| kept.get(index)) {
+            return Ok(volume.clone());
         }
         if index < self.next && self.reader.is_some() {
             self.reader = Some(SeriesReader::open(&self.path)?);
@@ -155,23 +119,15 @@ impl Feed {
     }
 
     /// Reads the next volume of the series.
-    fn read(&mut self) -> Result<Entry, Error> {
+    fn read(&mut self) -> Result<Arc<Volume>, Error> {
         let (index, count) = (self.next, self.count);
-        let read = self.reader.as_mut().map_or(Ok(None), SeriesReader::next_volume);
+        let read = self.reader.as_mut().map_or(Ok(None), SeriesReader::next_volume)?;
         self.next += 1;
-        let entry = match read {
-            Err(antsreg_core::io::Error { kind: ErrorKind::NotFinite { count, .. }, .. }) => {
-                self.damaged(index, count)?
-            }
-            read => {
-                let none = || Error::NoVolume { path: self.path.clone(), index, count };
-                Entry { volume: Arc::new(read?.ok_or_else(none)?), damage: None }
-            }
-        };
+        let volume = Arc::new(read.ok_or_else(|| Error::NoVolume { path: self.path.clone(), index, count })?);
         if let Some(kept) = &mut self.kept {
-            kept.push(entry.clone());
+            kept.push(volume.clone());
         }
-        Ok(entry)
+        Ok(volume)
     }
 }
 

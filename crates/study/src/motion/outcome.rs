@@ -32,6 +32,8 @@ pub struct Motion {
     pub grids: [Grid; 2],
     /// Indices of volumes that could not be aligned, counted from 0, and why.
     pub failed: Vec<(usize, String)>,
+    /// Indices of volumes that resemble no other volume, counted from 0, and why that matters.
+    pub unlike: Vec<(usize, String)>,
     /// The device on which the motion was computed.
     pub device: Description,
     /// Wall time since the series was opened, seconds.
@@ -58,6 +60,7 @@ struct Record<'a> {
     device: &'a Description,
     volumes: usize,
     failed: &'a [(usize, String)],
+    unlike: &'a [(usize, String)],
     centre_ras_mm: [f64; 3],
     mean_framewise_displacement_mm: f64,
     seconds: f64,
@@ -90,9 +93,7 @@ impl Motion {
         if let Some(path) = &names.corrected {
             let (count, planes) = (self.transforms.len(), Planes::Series(self.timing));
             let file = PlanesFile { grid: &self.grids[0], count, planes, stored: Stored::Float32 };
-            outputs.write(path, |path| {
-                file.write(path, |index| self.corrected(task, index, &feed.get(index)?.volume))
-            })?;
+            outputs.write(path, |path| file.write(path, |index| self.corrected(task, index, &*feed.get(index)?)))?;
         }
         self.write(task, names, &mut outputs)?;
         Ok(outputs.commit()?)
@@ -103,7 +104,7 @@ impl Motion {
     /// # Errors
     /// A file that cannot be written.
     pub(super) fn write(&self, task: &Task, names: &Names, outputs: &mut Outputs) -> Result<(), Error> {
-        let Motion { transforms, rows, centre, grids, failed, device, sums: [sums_before, sums], .. } = self;
+        let Motion { transforms, rows, centre, grids, failed, unlike, device, sums: [sums_before, sums], .. } = self;
         let Task { files, options, .. } = task;
         if let Some(path) = &names.transforms {
             outputs.write(path, |path| Ok::<_, Error>(itk::write_affines(path, transforms, *centre)?))?;
@@ -132,7 +133,7 @@ impl Motion {
         }
         if let Some(path) = &names.page {
             let means = [(sums_before, &grids[1]), (sums, &grids[0])].map(|(sums, grid)| sums.mean(grid));
-            let page = Page { task, names, rows, failed, means: &means, courses: &self.courses };
+            let page = Page { task, names, rows, failed, unlike, means: &means, courses: &self.courses };
             let html = page.html()?;
             outputs.write(path, |path| Ok::<_, Error>(write_file(path, html.as_bytes())?))?;
         }
@@ -147,6 +148,7 @@ impl Motion {
                 device,
                 volumes: transforms.len(),
                 failed,
+                unlike,
                 centre_ras_mm: centre.coords.into(),
                 mean_framewise_displacement_mm: displacements.sum::<f64>() / (rows.len().max(2) - 1) as f64,
                 seconds: self.seconds,

@@ -20,6 +20,8 @@ pub(super) struct Page<'a> {
     pub rows: &'a [Row],
     /// Indices of volumes that could not be aligned, counted from 0, and why.
     pub failed: &'a [(usize, String)],
+    /// Indices of volumes that resemble no other volume, counted from 0, and a sentence about it.
+    pub unlike: &'a [(usize, String)],
     /// The mean of the volumes as read, and of the corrected volumes.
     pub means: &'a [Volume; 2],
     /// Intensities over time of some voxels of the head, a list for each voxel.
@@ -132,6 +134,7 @@ impl Page<'_> {
                 .map(|(index, why)| {
                     format!("volume {index}, counted from 0: {why}; the transform of the previous volume is used")
                 })
+                .chain(self.unlike.iter().map(|(index, why)| format!("volume {index}, counted from 0: {why}")))
                 .collect(),
             sections: vec![Section {
                 title: "Alignment".into(),

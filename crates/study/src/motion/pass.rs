@@ -2,6 +2,7 @@
 //! batch at a time. Reading, computing and writing of different batches go on at the same time.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::time::Instant;
 
 use antsreg_core::io::outputs::Outputs;
@@ -12,7 +13,7 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 use nalgebra::Point3;
 
 use super::correct::Corrector;
-use super::feed::{Entry, Feed};
+use super::feed::Feed;
 use super::quality::Quality;
 use super::sums::Sums;
 use super::{Progress, Task};
@@ -111,10 +112,10 @@ impl antsreg_register::Computation for Pass<'_> {
 
 /// Reads all volumes and sends them in batches. Ends early if a volume cannot be read, or if no thread receives batches
 /// any more.
-fn read(feed: &mut Feed, to: &Sender<Result<Vec<Entry>, Error>>) {
+fn read(feed: &mut Feed, to: &Sender<Result<Vec<Arc<Volume>>, Error>>) {
     let (count, step) = (feed.count(), feed.batch());
     for first in (0..count).step_by(step) {
-        let batch: Result<Vec<Entry>, Error> =
+        let batch: Result<Vec<Arc<Volume>>, Error> =
             (first..count.min(first + step)).map(|index| feed.get(index)).collect();
         let failed = batch.is_err();
         if to.send(batch).is_err() || failed {
@@ -134,10 +135,10 @@ struct State<'a, B: Backend> {
 
 impl<B: Backend> State<'_, B> {
     /// Aligns a batch of volumes to the reference and resamples them. Returns the corrected volumes.
-    fn process(&mut self, batch: &[Entry]) -> Result<Vec<Volume>, Error> {
+    fn process(&mut self, batch: &[Arc<Volume>]) -> Result<Vec<Volume>, Error> {
         let Passed { transforms, failed, sums, sums_before, quality, alignment_seconds, .. } = &mut self.passed;
         let first = transforms.len();
-        let volumes: Vec<&Volume> = batch.iter().map(|entry| &*entry.volume).collect();
+        let volumes: Vec<&Volume> = batch.iter().map(AsRef::as_ref).collect();
         let began = Instant::now();
         let aligned = self.series.align(&volumes).map_err(|source| self.task.of_volume(first, source))?;
         *alignment_seconds += began.elapsed().as_secs_f64();
@@ -146,8 +147,7 @@ impl<B: Backend> State<'_, B> {
             let transform = match aligned {
                 Ok(aligned) => aligned.transform,
                 Err(source) if self.task.keep_going => {
-                    let damage = batch[n].damage.map(|count| antsreg_motion::Error::NotFinite { count });
-                    failed.push((first + n, damage.unwrap_or(source).to_string()));
+                    failed.push((first + n, source.to_string()));
                     before
                 }
                 Err(source) => return Err(self.task.of_volume(first + n, source)),

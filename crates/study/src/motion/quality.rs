@@ -2,6 +2,7 @@
 
 use antsreg_core::Volume;
 use antsreg_core::intensity;
+use antsreg_report::robust::median;
 use rayon::prelude::*;
 
 /// A voxel belongs to the head if its intensity in the reference exceeds p₂ + s·(p₉₈ − p₂). Here s is this share, and
@@ -11,6 +12,14 @@ const HEAD: f32 = 0.2;
 const MOST_COURSES: usize = 20_000;
 /// Largest number of intensities that are stored to estimate the noise for DVARS, all voxels and volumes together.
 const MOST_VALUES: usize = 1 << 24;
+/// Largest number of voxels of which volumes are correlated with each other.
+const MOST_COMPARED: usize = 2000;
+/// Each volume is correlated with this many volumes near it in time, and as many over the whole series.
+const MOST_NEIGHBOURS: usize = 32;
+/// A volume resembles no other if all its correlations are below this, and below half of those of other volumes. Measured
+/// on made series of four images (EPI, FLAIR) with a ratio of signal to noise from 50 to 2: 0.41 to 1.0; volumes of noise
+/// at most 0.1, turned by 180° at most 0.29.
+const LEAST_LIKENESS: f64 = 0.35;
 /// Number of voxels whose values one thread sums at a time.
 const PIECE: usize = 1 << 14;
 
@@ -82,6 +91,35 @@ impl Quality {
     }
 }
 
+/// The volumes that resemble no other volume of a corrected series, with the largest correlation of the head's intensities
+/// with another volume: noise, for instance, or a volume that was stored upside down. `courses` holds the intensities of
+/// voxels over time, as [`Quality::courses`] returns them.
+pub(super) fn unlike(courses: &[Vec<f32>]) -> Vec<(usize, f64)> {
+    let volumes = courses.first().map_or(0, Vec::len);
+    let step = courses.len().div_ceil(MOST_COMPARED).max(1);
+    let standard = |t: usize| {
+        let values = || courses.iter().step_by(step).map(move |course| f64::from(course[t]));
+        let count = values().count().max(1) as f64;
+        let mean = values().sum::<f64>() / count;
+        let norm = values().map(|value| (value - mean).powi(2)).sum::<f64>().sqrt();
+        values().map(|value| if norm > 0.0 { ((value - mean) / norm) as f32 } else { 0.0 }).collect::<Vec<f32>>()
+    };
+    let standard: Vec<Vec<f32>> = (0..volumes).into_par_iter().map(standard).collect();
+    let correlation = |a: usize, b: usize| {
+        standard[a].iter().zip(&standard[b]).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum::<f64>()
+    };
+    let spread = volumes.div_ceil(MOST_NEIGHBOURS).max(1);
+    let best = |t: usize| {
+        let near = t.saturating_sub(MOST_NEIGHBOURS / 2)..volumes.min(t + MOST_NEIGHBOURS / 2 + 1);
+        let others = near.chain((0..volumes).step_by(spread)).filter(|other| *other != t);
+        others.map(|other| correlation(t, other)).fold(f64::NEG_INFINITY, f64::max)
+    };
+    let best: Vec<f64> = (0..volumes).into_par_iter().map(best).collect();
+    let usual = median(best.clone());
+    let is_unlike = |(_, best): &(usize, f64)| *best < LEAST_LIKENESS && *best < 0.5 * usual;
+    best.into_iter().enumerate().filter(is_unlike).collect()
+}
+
 /// Change from volume to volume that is expected of noise alone, as a mean over the voxels. For each voxel: the
 /// standard deviation of the change, computed from the robust standard deviation and the lag-one autocorrelation of
 /// the voxel.
@@ -117,6 +155,28 @@ mod tests {
     use antsreg_core::Grid;
 
     use super::*;
+
+    #[test]
+    fn volumes_of_noise_and_turned_volumes_resemble_no_other() {
+        let mut state = 5u64;
+        let mut uniform = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 40) as f32 / (1u64 << 24) as f32
+        };
+        let anatomy: Vec<f32> = (0..3000).map(|_| uniform()).collect();
+        let mut course = |n: usize| {
+            let value = |t| match t {
+                3 => uniform(),
+                6 => anatomy[2999 - n],
+                _ => anatomy[n] + 0.3 * uniform(),
+            };
+            (0..9).map(value).collect::<Vec<f32>>()
+        };
+        let courses: Vec<Vec<f32>> = (0..3000).map(&mut course).collect();
+        let found: Vec<usize> = unlike(&courses).into_iter().map(|(n, _)| n).collect();
+        assert_eq!(found, [3, 6]);
+        assert!(unlike(&[]).is_empty());
+    }
 
     #[test]
     fn changes_are_told_and_noise_is_one() {

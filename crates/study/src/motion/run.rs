@@ -14,6 +14,7 @@ use crossbeam_channel::Receiver;
 use super::feed::Feed;
 use super::outcome::Motion;
 use super::pass::{Pass, Passed, Write};
+use super::quality;
 use super::table::{self, Row};
 use super::task::{InMemory, Progress, Task};
 use super::{MotionFiles, Names, ReferenceVolume};
@@ -38,6 +39,8 @@ pub struct Corrected {
     pub rows: Vec<Row>,
     /// Indices of volumes that could not be aligned, counted from 0, and why.
     pub failed: Vec<(usize, String)>,
+    /// Indices of volumes that resemble no other volume, counted from 0, and a sentence about it.
+    pub unlike: Vec<(usize, String)>,
 }
 
 impl Found {
@@ -46,8 +49,8 @@ impl Found {
     /// # Errors
     /// A file that cannot be renamed.
     pub fn commit(self) -> Result<Corrected, Error> {
-        let Motion { rows, failed, .. } = self.motion;
-        Ok(Corrected { paths: self.outputs.commit()?, rows, failed })
+        let Motion { rows, failed, unlike, .. } = self.motion;
+        Ok(Corrected { paths: self.outputs.commit()?, rows, failed, unlike })
     }
 }
 
@@ -99,13 +102,7 @@ impl<'a> Opened<'a> {
             return Ok(Opened { task, feed, reference, began });
         }
         let middle = feed.count() / 2;
-        let mut of_series = |index: usize| -> Result<Volume, Error> {
-            let entry = feed.get(index)?;
-            match entry.damage {
-                Some(count) => Err(task.no_reference(antsreg_motion::Error::NotFinite { count })),
-                None => Ok(Volume::clone(&entry.volume)),
-            }
-        };
+        let mut of_series = |index: usize| -> Result<Volume, Error> { Ok(Volume::clone(&*feed.get(index)?)) };
         let reference = match &task.files.reference {
             ReferenceVolume::File(path) => inputs::any_image(path)?,
             ReferenceVolume::Volume(index) => of_series(*index)?,
@@ -165,12 +162,22 @@ impl<'a> Opened<'a> {
             scope.spawn(move || drop(device));
             let Passed { transforms, failed, sums, sums_before, quality, centre, .. } = passed;
             let courses = quality.courses();
+            let is_known = |n: &usize| !failed.iter().any(|(index, _)| index == n);
+            let unlike = quality::unlike(&courses).into_iter().filter(|(n, _)| is_known(n)).map(|(n, best)| {
+                let why = format!(
+                    "the volume resembles no other (largest correlation {best:.2}): noise, or turned over? Its transform \
+                     has no meaning"
+                );
+                (n, why)
+            });
+            let unlike = unlike.collect();
             let motion = Motion {
                 rows: table::rows(&transforms, &centre, &quality.finish(&courses)),
                 transforms,
                 centre,
                 grids: [reference.grid, grid],
                 failed,
+                unlike,
                 device: description,
                 seconds: began.elapsed().as_secs_f64(),
                 alignment_seconds,
@@ -202,6 +209,6 @@ impl Task {
     /// # Errors
     /// A file that cannot be read; an index that the series does not have.
     pub fn corrected(&self, motion: &Motion, series: Option<&InMemory>, index: usize) -> Result<Volume, Error> {
-        motion.corrected(self, index, &Feed::of(self, series)?.get(index)?.volume)
+        motion.corrected(self, index, &*Feed::of(self, series)?.get(index)?)
     }
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use antsreg_core::io::itk;
+use antsreg_core::io::nifti::GridRule;
 use antsreg_core::{AffineTransform, Grid, LabelVolume, Transform, TransformChain, Volume};
 use antsreg_register::linear::Start;
 use antsreg_register::{self as register, Grids, Mask, Side};
@@ -51,7 +52,7 @@ pub struct Inputs {
     /// Results about the white matter that was found in the fixed image; `None` if a mask of the white matter was
     /// given, or no stage needs the white matter.
     pub white_matter: Option<WhiteMatterRecord>,
-    /// Warnings about image headers that ANTs reads differently.
+    /// Warnings about image headers that say too little, or that ANTs reads differently.
     pub warnings: Vec<String>,
     /// Identities (size, time, inode) of all input files at the time when they were read.
     pub identities: Vec<FileIdentity>,
@@ -76,7 +77,11 @@ impl FixedInputs {
         };
         let channels = files.channels.iter().map(|channel| aligned(&channel.fixed, &files.fixed, &image));
         let channels = channels.collect::<Result<Vec<_>, Error>>()?;
-        let white_matter = files.white_matter.as_deref().map(|path| aligned(path, &files.fixed, &image));
+        let white_matter = files.white_matter.as_deref().map(|path| {
+            let mask = inputs::image_by(GridRule::default(), path)?;
+            check_aligned([path, &files.fixed], [&mask.grid, &image.grid])?;
+            Ok::<_, Error>(mask)
+        });
         let white_matter = white_matter.transpose()?.map(Arc::new);
         let start = files.start.read()?;
         if let StartFile::File(file) = &files.start

@@ -17,6 +17,8 @@ pub struct Named {
     pub name: PathBuf,
     /// The image.
     pub image: Image,
+    /// Whether the image may be a label map or a mask.
+    pub accepts_labels: bool,
 }
 
 /// The masks of the fixed or of the moving image of a registration. Voxels above 0.5 are used.
@@ -51,7 +53,7 @@ impl SideVolumes {
     /// # Errors
     /// The error of the first volume that fails a check, with the name of the volume.
     pub fn check(&self) -> Result<Side, Error> {
-        let Named { name, image } = &self.image;
+        let Named { name, image, .. } = &self.image;
         self.image.check_contrast()?;
         for channel in &self.channels {
             channel.check_contrast()?;
@@ -86,11 +88,17 @@ impl SideVolumes {
 }
 
 impl Named {
-    /// Checks that the image has contrast, and intensities in the allowed range.
+    /// Checks that the image has contrast and intensities in the allowed range, and is no label map.
     fn check_contrast(&self) -> Result<(), Error> {
         match self.image.range() {
-            Some((least, most)) => inputs::check_range(least, most, &self.name),
-            None => inputs::check_contrast(self.image.volume()?, &self.name),
+            Some((least, most)) => inputs::check_range(least, most, &self.name)?,
+            None => inputs::check_contrast(self.image.volume()?, &self.name)?,
+        }
+        // Label maps have whole numbers: images on a device with other numbers need not be copied from there.
+        let whole = |(least, most): (f32, f32)| least.fract() == 0.0 && most.fract() == 0.0;
+        match self.accepts_labels || !self.image.range().is_none_or(whole) {
+            true => Ok(()),
+            false => inputs::check_no_labels(self.image.volume()?, &self.name),
         }
     }
 }

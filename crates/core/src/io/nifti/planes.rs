@@ -11,11 +11,10 @@ use super::coded::{Coded, Keys, Values, keys_of_real};
 use super::file::NiftiFile;
 use super::grid_rule::GridRule;
 use super::header;
-use super::read::check_finite;
 use super::series::{Series, Timing};
 use super::voxels::Encoding;
 use super::write_volumes::{self, File, Piece, Stored};
-use crate::{Grid, Volume};
+use crate::{Grid, Volume, content};
 
 /// NIfTI's intent code of symmetric matrices such as diffusion tensors.
 const TENSOR_INTENT: i16 = 1005;
@@ -32,6 +31,7 @@ pub struct PlanesReader {
     counts: [usize; 2],
     /// Number of volumes of the file that have not been read yet.
     left: usize,
+    keeps_missing: bool,
 }
 
 impl PlanesReader {
@@ -52,7 +52,12 @@ impl PlanesReader {
         file.begin(count.saturating_mul(grid.len() as u64))?;
         // The conversion to `usize` loses nothing, because NIfTI dimensions are at most 32767.
         let counts = [extents[3] as usize, extents[4] as usize];
-        Ok(PlanesReader { path: path.into(), file, grid, counts, left: counts[0] * counts[1] })
+        Ok(PlanesReader { path: path.into(), file, grid, counts, left: counts[0] * counts[1], keeps_missing: false })
+    }
+
+    /// Lets [`next_volume`](PlanesReader::next_volume) return missing voxels as they are stored, NaN or infinite.
+    pub fn keep_missing(&mut self) {
+        self.keeps_missing = true;
     }
 
     /// The grid that all volumes of the file have.
@@ -117,10 +122,11 @@ impl PlanesReader {
         self.file.next_values(self.grid.len() as u64, |_, _| {})
     }
 
-    /// Reads the next volume; an error after the last volume.
+    /// Reads the next volume; an error after the last volume. Voxels that are NaN, infinite or beyond single precision
+    /// are missing: they are 0.
     ///
     /// # Errors
-    /// The file is damaged; the volume does not fit into memory or holds a voxel that is NaN or infinite.
+    /// The file is damaged; the volume does not fit into memory.
     pub fn next_volume(&mut self) -> Result<Volume, Error> {
         if self.left == 0 {
             return Err(Error::new(&self.path, ErrorKind::Empty));
@@ -128,7 +134,9 @@ impl PlanesReader {
         let each = self.grid.len() as u64;
         let mut voxels = self.file.room_for(each)?;
         self.file.next_values(each, |encoding, bytes| Encoding::append_f32(encoding, bytes, &mut voxels))?;
-        check_finite(&voxels, self.grid.shape).map_err(|kind| Error::new(&self.path, kind))?;
+        if !self.keeps_missing {
+            content::clear_missing(&mut voxels);
+        }
         self.left -= 1;
         Ok(Volume { grid: self.grid.clone(), voxels })
     }
@@ -152,11 +160,13 @@ impl PlanesReader {
         } else {
             let mut values = self.file.room_for(each)?;
             self.file.next_values(each, |encoding, bytes| Encoding::append_f64(encoding, bytes, &mut values))?;
+            // Missing voxels are 0, as in `next_volume`.
+            values.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = 0.0);
             match keys_of_real(&values) {
                 Some(keys) => keys,
                 None => {
-                    let voxels: Vec<f32> = values.into_iter().map(|value| value as f32).collect();
-                    check_finite(&voxels, self.grid.shape).map_err(|kind| wrap(&self.path, kind))?;
+                    let mut voxels: Vec<f32> = values.into_iter().map(|value| value as f32).collect();
+                    content::clear_missing(&mut voxels);
                     self.left -= 1;
                     return Ok(Values::Real(Volume { grid: self.grid.clone(), voxels }));
                 }

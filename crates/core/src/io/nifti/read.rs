@@ -2,19 +2,18 @@
 
 use std::path::Path;
 
-use rayon::prelude::*;
-
 use super::super::{Error, ErrorKind};
 use super::file::NiftiFile;
 use super::grid_rule::GridRule;
-use crate::{Grid, LabelVolume, Volume};
+use crate::{Grid, LabelVolume, Volume, content};
 
 /// Reads a volume of real numbers of any type, scaled according to the header. The grid is in RAS mm. It is read from
-/// the sform, else from the qform, else from the voxel sizes alone along ITK's axes.
+/// the sform, else from the qform, else from the voxel sizes alone along ITK's axes. Voxels that are NaN, infinite or
+/// beyond single precision are [missing](crate::content): they are 0.
 ///
 /// # Errors
 /// A file that does not exist, is damaged, truncated or no NIfTI-1; complex or vector voxels; several volumes; a
-/// header without a usable grid; too little memory; a voxel that is NaN or infinite.
+/// header without a usable grid; too little memory.
 pub fn read_volume(path: &Path) -> Result<Volume, Error> {
     GridRule::default().read_volume(path)
 }
@@ -28,8 +27,8 @@ impl GridRule {
         let wrap = |kind| Error::new(path, kind);
         let mut file = NiftiFile::open(path, self)?;
         let grid = file.scalar_grid().map_err(wrap)?;
-        let voxels = file.read_f32(grid.len() as u64)?;
-        check_finite(&voxels, grid.shape).map_err(wrap)?;
+        let mut voxels = file.read_f32(grid.len() as u64)?;
+        content::clear_missing(&mut voxels);
         Ok(Volume { grid, voxels })
     }
 }
@@ -55,7 +54,8 @@ impl GridRule {
     }
 }
 
-/// Reads a label map: a volume of integers, stored in any type. The grid is read as by [`read_volume`].
+/// Reads a label map: a volume of integers, stored in any type. The grid is read as by [`read_volume`]. NaN and infinity
+/// are background, label 0.
 ///
 /// # Errors
 /// Those of [`read_volume`], or voxels that are not integers within 32 bits.
@@ -78,9 +78,10 @@ impl GridRule {
         let voxels = file.read(grid.len() as u64, |encoding, bytes, out: &mut Vec<i32>| {
             block.clear();
             encoding.append_f64(bytes, &mut block);
+            block.iter_mut().filter(|value| !value.is_finite()).for_each(|value| *value = 0.0);
             out.extend(block.iter().map(|&value| value as i32));
-            // Stored numbers are converted to integer labels. NaN becomes 0 and large values are clamped; such a label
-            // differs from the stored number, so the voxel is counted as wrong.
+            // Stored numbers are converted to integer labels. Large values are clamped; such a label differs from the
+            // stored number, so the voxel is counted as wrong.
             let start = out.len() - block.len();
             let is_label = |at: usize| f64::from(out[start + at]) == block[at];
             let wrong = (0..block.len()).filter(|&at| !is_label(at)).count();
@@ -144,15 +145,6 @@ pub(crate) fn read_vectors(rule: GridRule, path: &Path) -> Result<Vectors, Error
     match first {
         Some(first) => Err(wrap(ErrorKind::NotFinite { count: wrong, first: index(first, grid.shape) })),
         None => Ok(Vectors { grid, vectors, intent }),
-    }
-}
-
-pub(super) fn check_finite(values: &[f32], shape: [usize; 3]) -> Result<(), ErrorKind> {
-    let count = values.par_iter().with_min_len(1 << 14).filter(|value| !value.is_finite()).count();
-    let first = (count > 0).then(|| values.iter().position(|value| !value.is_finite())).flatten();
-    match first {
-        Some(first) => Err(ErrorKind::NotFinite { count, first: index(first, shape) }),
-        None => Ok(()),
     }
 }
 

@@ -1,15 +1,14 @@
 //! Series of volumes on one grid, such as functional and diffusion images, read volume by volume.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ::nifti::NiftiHeader;
 
 use super::super::Error;
 use super::file::NiftiFile;
 use super::grid_rule::GridRule;
-use super::read::check_finite;
 use super::voxels::Encoding;
-use crate::{Grid, Volume, memory};
+use crate::{Grid, Volume, content, memory};
 
 /// Mask of the bits in the header field `xyzt_units` that give the unit of the fourth axis.
 const UNIT_OF_TIME: u8 = 0x38;
@@ -55,7 +54,6 @@ impl Timing {
 
 /// Reads the volumes of a series from a file one after the other, so that only one volume need be in memory.
 pub struct SeriesReader {
-    path: PathBuf,
     file: NiftiFile,
     grid: Grid,
     count: u64,
@@ -83,7 +81,7 @@ impl SeriesReader {
         let (grid, count) = file.series_grid().map_err(|kind| Error::new(path, kind))?;
         let timing = Timing::of(&file.header);
         file.begin(count.saturating_mul(grid.len() as u64))?;
-        Ok(SeriesReader { path: path.into(), file, grid, count, timing, read: 0 })
+        Ok(SeriesReader { file, grid, count, timing, read: 0 })
     }
 
     /// The grid that all volumes of the series have.
@@ -114,8 +112,7 @@ impl SeriesReader {
     /// Reads the next volume; `None` after the last volume.
     ///
     /// # Errors
-    /// The file is damaged; the volume does not fit into memory or holds a voxel that is NaN or infinite. After a
-    /// volume with such a voxel, the next volume can still be read.
+    /// The file is damaged; the volume does not fit into memory.
     pub fn next_volume(&mut self) -> Result<Option<Volume>, Error> {
         if self.read == self.count {
             return Ok(None);
@@ -124,7 +121,7 @@ impl SeriesReader {
         let mut voxels = self.file.room_for(each)?;
         self.file.next_values(each, |encoding, bytes| Encoding::append_f32(encoding, bytes, &mut voxels))?;
         self.read += 1;
-        check_finite(&voxels, self.grid.shape).map_err(|kind| Error::new(&self.path, kind))?;
+        content::clear_missing(&mut voxels);
         Ok(Some(Volume { grid: self.grid.clone(), voxels }))
     }
 }

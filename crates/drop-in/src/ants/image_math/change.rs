@@ -112,7 +112,8 @@ pub const PARSERS: &[(&str, Parser)] = &[
     }),
     ("Finite", |words| {
         let value = words.number(1, 0.0)?;
-        Ok(Plan::of_voxels(words.path(0)?, move |voxels| intensity::make_finite(voxels, value)))
+        let plan = Plan::of_voxels(words.path(0)?, move |voxels| intensity::make_finite(voxels, value));
+        Ok(Plan { keeps_missing: true, ..plan })
     }),
     ("ThresholdAtMean", |words| {
         let factor = words.number(1, 1.0)?;

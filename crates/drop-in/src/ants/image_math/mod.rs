@@ -47,7 +47,11 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         (true, true) => outputs::check_in_place([output])?,
         (false, _) => {}
     }
-    let images = plan.inputs.iter().map(|path| Image::read(path, dimensions)).collect::<Result<Vec<_>, _>>()?;
+    let images = plan
+        .inputs
+        .iter()
+        .map(|path| Image::read_by(path, dimensions, plan.keeps_missing))
+        .collect::<Result<Vec<_>, _>>()?;
     if plan.same_shape
         && let Some((first, others)) = images.split_first()
     {

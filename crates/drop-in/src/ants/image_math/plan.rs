@@ -33,6 +33,8 @@ pub struct Plan {
     pub inputs: Vec<PathBuf>,
     /// Whether all inputs must have the same numbers of voxels.
     pub same_shape: bool,
+    /// Whether missing voxels (NaN, infinity) are read as they are stored, instead of as 0.
+    pub keeps_missing: bool,
     /// Whether the output is a text.
     pub writes_text: bool,
     /// Computes the output.
@@ -56,7 +58,7 @@ pub enum Made {
 impl Plan {
     /// An operation on images of the same shape.
     pub fn on(inputs: Vec<PathBuf>, work: impl FnOnce(Vec<Image>) -> Result<Made, CliError> + 'static) -> Plan {
-        Plan { inputs, same_shape: true, writes_text: false, work: Box::new(work) }
+        Plan { inputs, same_shape: true, keeps_missing: false, writes_text: false, work: Box::new(work) }
     }
 
     /// An operation that changes the voxels of one image, regardless of their places.

@@ -128,6 +128,13 @@ impl Inputs {
         let (fixed, moving) = rayon::join(|| read(0), || read(1));
         let (mut fixed, mut moving) = (fixed?, moving?);
         let originals = [fixed[0].clone(), moving[0].clone()];
+        let notes = [&fixed, &moving].into_iter().enumerate().flat_map(|(side, images)| {
+            images
+                .iter()
+                .zip(&plan.pairs)
+                .filter_map(move |(image, pair)| inputs::labels_as_image(image, &pair[side]))
+        });
+        let notes = notes.collect();
         let masks = |side: usize, grid: &Grid| {
             let each = plan.masks.iter().map(|pair| {
                 pair[side].as_deref().map(|path| mask::read(path, grid)).transpose().map(|mask| mask.map(Arc::new))
@@ -155,7 +162,7 @@ impl Inputs {
             lesion: None,
         };
         let sides = [side(fixed, fixed_mask), side(moving, moving_mask)];
-        Ok(Inputs { task: Task { sides, options }, originals, starts })
+        Ok(Inputs { task: Task { sides, options, notes }, originals, starts })
     }
 }
 

@@ -96,8 +96,10 @@ fn register(
 ) -> Result<(Option<AffineTransform>, Description), CliError> {
     let done = engine::register(call, &mut call.console(request.verbose)?, || {
         let sides = [(&request.fixed, &request.weights[0]), (&request.moving, &request.weights[1])];
+        let mut notes = Vec::new();
         let [fixed, moving] = sides.map(|(path, weight)| {
             let image = inputs::first_volume(path)?;
+            notes.extend(inputs::labels_as_image(&image, path));
             let weight = weight.as_deref().map(|weight| inputs::mask(weight, path, &image.grid)).transpose()?;
             Ok::<_, CliError>(match weight {
                 Some(weight) => Side::from(image).with_mask(weight),
@@ -106,7 +108,7 @@ fn register(
         });
         let (mut fixed, moving) = (fixed?, moving?);
         if let Some(path) = &request.white_matter {
-            fixed = fixed.with_white_matter(inputs::image(path)?);
+            fixed = fixed.with_white_matter(inputs::image_by(GridRule::default(), path)?);
         }
         if request.planar && !(fixed.grid().is_slice() && moving.grid().is_slice()) {
             return Err(Refusal::not_served("-2D", "use -2D only for images of one slice").into());
@@ -118,7 +120,7 @@ fn register(
             scores: false,
             images: None,
         };
-        Ok(Task { sides: [fixed, moving], options })
+        Ok(Task { sides: [fixed, moving], options, notes })
     })?;
     let refused = |warning: &&Warning| matches!(warning, Warning::BoundaryRefused { .. });
     done.found.warnings.iter().filter(refused).for_each(|warning| call.note(&warning.to_string()));
