@@ -11,6 +11,7 @@ Each part prints its results and fails if a client fails or gives a wrong result
   nipype      nipype's interfaces: they must run, write the expected files, and give correct values
   functional  fMRIPrep's init_bold_hmc_wf and init_fsl_bbr_wf on simulated images with known transforms
   composites  .h5 files of antsreg-gpu read by ANTs, SimpleITK and nitransforms, and their files read by antsreg-gpu
+  formats     images and transforms in the formats of other programs, read by nibabel, SimpleITK and nitransforms
   names       output files of antsRegistration, compared with real ANTs, for random command lines without iterations
   apply       output files of antsApplyTransforms, compared with real ANTs, for random command lines
   fusion      labels of antsJointFusion, compared with real ANTs
@@ -34,8 +35,8 @@ from pathlib import Path
 import environment
 
 PARTS = (
-    "settings", "spatial", "template", "extraction", "restrict", "nipype", "functional", "composites", "names", "apply",
-    "fusion", "commands", "scripts", "pipelines",
+    "settings", "spatial", "template", "extraction", "restrict", "nipype", "functional", "composites", "formats", "names",
+    "apply", "fusion", "commands", "scripts", "pipelines",
 )  # fmt: skip
 #: Parts that run the real scripts of ANTs.
 OF_SCRIPTS = {"scripts", "pipelines"}

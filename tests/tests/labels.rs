@@ -207,7 +207,7 @@ fn an_atlas_that_cannot_be_used_is_named() {
     for (bad, words) in [
         ("-a masked.csv", ["atlas d: cl.nii.gz", "expected the grid of d.nii.gz"]),
         ("-a none.nii.gz=al.nii.gz", ["none", "no such file"]),
-        ("-a text.nii=al.nii.gz", ["text", "not a NIfTI file"]),
+        ("-a text.nii=al.nii.gz", ["text", "not an image"]),
         ("-a d.nii.gz=cl.nii.gz", ["atlas d", "expected the grid of d.nii.gz"]),
     ] {
         let line = format!("labels -a b.nii.gz=bl.nii.gz {bad} -a c.nii.gz=cl.nii.gz -f a.nii.gz -o p_ -t rigid");

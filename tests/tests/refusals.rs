@@ -38,7 +38,7 @@ fn files_that_are_no_image() {
     place.file("empty.nii.gz", b"");
     refused_as_image(&place, "empty.nii.gz", &["empty"]);
     place.file("text.nii", &b"not an image at all, but a longer text\n".repeat(20));
-    refused_as_image(&place, "text.nii", &["not a NIfTI file", "found"]);
+    refused_as_image(&place, "text.nii", &["not an image", "found"]);
     let whole = place.read("m.nii.gz");
     place.file("cut.nii.gz", &whole[..whole.len() / 2]);
     refused_as_image(&place, "cut.nii.gz", &["truncated"]);

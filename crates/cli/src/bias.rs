@@ -18,10 +18,10 @@ use crate::values::{self, Counts};
 /// divided by the field.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Image to correct (.nii.gz, .nii)
+    /// Image to correct
     #[arg(short, long, value_name = "IMAGE")]
     input: PathBuf,
-    /// Corrected image to write (.nii.gz, .nii)
+    /// Corrected image to write
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Mask on the grid of the image: voxels above 0.5 are used and corrected [default: all voxels above zero are

@@ -22,10 +22,10 @@ use crate::values::ValueError;
 /// of adults in any orientation.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Image of a head (.nii.gz, .nii)
+    /// Image of a head
     #[arg(short, long, value_name = "IMAGE")]
     input: PathBuf,
-    /// Image of the brain to write: the input inside the brain, 0 outside (.nii.gz, .nii)
+    /// Image of the brain to write: the input inside the brain, 0 outside
     #[arg(short, long, value_name = "FILE")]
     output: PathBuf,
     /// Also write the mask of the brain: 1 in the brain, else 0

@@ -18,7 +18,7 @@ const VECTOR_INTENT: i16 = 1007;
 /// Describe images and transforms; without files, this program and its devices.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Images, label maps, warps (NIfTI) or affine transforms (.mat, .txt, .tfm)
+    /// Images, label maps, warps or affine transforms (.mat, .txt, .tfm)
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }

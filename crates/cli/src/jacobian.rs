@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use antsreg_console::{CliError, Console};
-use antsreg_core::io::{itk, nifti};
+use antsreg_core::io::{ImageFormat, itk, nifti};
 use antsreg_core::jacobian::{JacobianSummary, Roughness};
 use antsreg_kernels::{InverseConsistency, apply};
 use serde::Serialize;
@@ -17,10 +17,10 @@ use antsreg_study::{inputs, transforms};
 /// below, the warp folds.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Displacement field (NIfTI)
+    /// Displacement field
     #[arg(value_name = "WARP")]
     warp: PathBuf,
-    /// Image of the determinants to write (.nii.gz, .nii)
+    /// Image of the determinants to write
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Write the natural logarithms of the determinants; a folded voxel is an error
@@ -37,8 +37,8 @@ pub struct Args {
 /// Runs `jacobian`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     if let Some(output) = &args.output {
-        if !transforms::is_nifti(output) {
-            return Err(CliError::OutputExtension { path: output.clone(), expected: ".nii.gz or .nii" });
+        if !transforms::is_image_output(output) {
+            return Err(CliError::OutputExtension { path: output.clone(), expected: ImageFormat::NAMES });
         }
         let read = [Some(&args.warp), args.mask.as_ref(), args.inverse.as_ref()];
         outputs::check([output], read.into_iter().flatten())?;

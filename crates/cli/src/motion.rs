@@ -22,7 +22,7 @@ use crate::options::ReportArgs;
 /// --motion`.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Args {
-    /// Series (4-D NIfTI)
+    /// Series (4-D)
     #[arg(short, long, value_name = "SERIES")]
     input: PathBuf,
     /// Start of all output names, folder included

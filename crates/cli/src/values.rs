@@ -1,7 +1,9 @@
 //! Parsers of command-line values that no table of the library reads.
 
+use std::path::Path;
 use std::str::FromStr;
 
+use antsreg_core::io::ImageFormat;
 use antsreg_register::option::value::{Number, Range};
 use antsreg_register::syn;
 
@@ -85,15 +87,15 @@ pub fn threads(text: &str) -> Result<usize, ValueError> {
     number(text, 1..=1024_usize)
 }
 
-/// File name extensions of images and transforms, in lower case.
-const FILES: [&str; 8] = [".nii", ".nii.gz", ".hdr", ".img", ".mat", ".txt", ".tfm", ".h5"];
+/// File name extensions of transforms, in lower case.
+const FILES: [&str; 4] = [".mat", ".txt", ".tfm", ".h5"];
 
 /// Parses the prefix (the common start of the names of all outputs). A prefix that ends in a file extension is an
 /// error: the user may have given a complete file name, as other programs expect here. So is an empty one: a script's
 /// variable may have no value.
 pub fn prefix(text: &str) -> Result<String, ValueError> {
     let name = text.to_lowercase();
-    let is_file = FILES.iter().any(|end| name.ends_with(end));
+    let is_file = ImageFormat::stem(Path::new(text)).is_some() || FILES.iter().any(|end| name.ends_with(end));
     let expected = "the common start of the names of all outputs, such as out_ for out_Warped.nii.gz";
     checked((!is_file && !text.is_empty()).then(|| text.to_owned()), expected, text)
 }
@@ -107,7 +109,7 @@ mod tests {
         for text in ["p", "out/", "out/sub-01_", "a.nii.gz_", "scan.mat."] {
             assert_eq!(prefix(text), Ok(text.to_owned()));
         }
-        assert!(["", "out.nii.gz", "out/a.nii", "A.MAT", "a.h5"].into_iter().all(|text| prefix(text).is_err()));
+        assert!(["", "out.nii.gz", "out/a.nii", "A.MAT", "a.h5", "a.mgz"].into_iter().all(|text| prefix(text).is_err()));
     }
 
     #[test]

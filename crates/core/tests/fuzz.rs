@@ -4,9 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use antsreg_core::io::exchange::{Spaces, TransformFormat};
 use antsreg_core::io::points::PointTable;
 use antsreg_core::io::{fsl, itk, nifti};
-use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Volume};
+use antsreg_core::{AffineTransform, DisplacementField, Grid, LabelVolume, Transform, Volume};
 use nalgebra::Point3;
 use peak_alloc::PeakAlloc;
 use proptest::prelude::*;
@@ -54,6 +55,10 @@ fn read_all(folder: &Path, bytes: &[u8]) {
     }
     let _ = nifti::inspect(&path);
     let _ = itk::read_transforms(&path);
+    let _ = TransformFormat::of_content(&path);
+    for (_, format) in TransformFormat::ALL {
+        let _ = format.read(&path, Spaces { fixed: Some(&grid), moving: Some(&grid) });
+    }
     let taken = PeakAlloc.peak_usage().saturating_sub(before);
     let allowed = OVERHEAD_BYTES + BYTES_PER_BYTE * bytes.len();
     assert!(taken <= allowed, "{} bytes of input took {taken} bytes of memory", bytes.len());
@@ -84,9 +89,28 @@ fn good_files(folder: &Path) -> Vec<Vec<u8>> {
     fsl::write_matrix(&at("f.mat"), &AffineTransform::identity(), &grid, &grid).unwrap();
     PointTable::new(vec![Point3::new(1.0, 2.0, 3.0); 3]).write(&at("p.csv")).unwrap();
     std::fs::copy(fixtures().join("ants_composite.h5"), at("c.h5")).unwrap();
-    ["c.h5", "v.nii", "v.nii.gz", "l.nii", "l.nii.gz", "w.nii", "w.nii.gz", "a.mat", "a.txt", "f.mat", "p.csv"]
-        .map(|name| std::fs::read(at(name)).unwrap())
-        .into()
+    for name in ["v.mgh", "v.mgz", "v.nrrd", "v.mha"] {
+        nifti::write_volume(&at(name), &volume).unwrap();
+    }
+    let affine = Transform::Affine(AffineTransform::identity());
+    let spaces = Spaces { fixed: Some(&grid), moving: Some(&grid) };
+    for (name, format) in
+        [("t.lta", TransformFormat::Lta), ("t.1D", TransformFormat::Afni), ("t.x5", TransformFormat::X5)]
+    {
+        format.write(&at(name), &affine, spaces).unwrap();
+    }
+    let warp = Transform::Displacement(field.clone());
+    for (name, format) in [("u.x5", TransformFormat::X5), ("p.nii", TransformFormat::NiftyReg)] {
+        format.write(&at(name), &warp, spaces).unwrap();
+    }
+    for name in ["w.nrrd", "w.mha"] {
+        itk::write_warp(&at(name), &field).unwrap();
+    }
+    let names = [
+        "c.h5", "v.nii", "v.nii.gz", "l.nii", "l.nii.gz", "w.nii", "w.nii.gz", "a.mat", "a.txt", "f.mat", "p.csv",
+        "v.mgh", "v.mgz", "v.nrrd", "v.mha", "w.nrrd", "w.mha", "t.lta", "t.1D", "t.x5", "u.x5", "p.nii",
+    ];
+    names.map(|name| std::fs::read(at(name)).unwrap()).into()
 }
 
 /// A kind of damage that the tests do to a valid file, before they give the file to a reader.
@@ -158,7 +182,7 @@ proptest! {
     }
 
     #[test]
-    fn damaged_files(file in 0..11usize, damages in prop::collection::vec(damage(), 1..6), pack in any::<bool>()) {
+    fn damaged_files(file in 0..22usize, damages in prop::collection::vec(damage(), 1..6), pack in any::<bool>()) {
         let folder = tempfile::tempdir().unwrap();
         let mut bytes = good_files(folder.path()).swap_remove(file);
         for damage in &damages {

@@ -69,11 +69,9 @@ pub const COMMANDS: &[Command] = &[
     ants("antsRegistrationSyNQuick.sh", ants::syn_script::run_quick)
         .reading(ants::syn_script::read_quick)
         .but(SCRIPT),
-    ants("antsApplyTransforms", ants::apply_transforms::run).reading(ants::apply_transforms::read).but(&[
-        "-d 4",
-        "images that are not NIfTI",
-        "-n GenericLabel of other interpolations than Linear and NearestNeighbor",
-    ]),
+    ants("antsApplyTransforms", ants::apply_transforms::run)
+        .reading(ants::apply_transforms::read)
+        .but(&["-d 4", "-n GenericLabel of other interpolations than Linear and NearestNeighbor"]),
     ants("antsApplyTransformsToPoints", ants::apply_transforms_to_points::run)
         .reading(ants::apply_transforms_to_points::read)
         .but(&["tables that are not .csv", "-f 1"]),

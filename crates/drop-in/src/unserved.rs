@@ -45,10 +45,13 @@ fn about(error: &CliError) -> About<'_> {
 fn of_file(error: &FileError) -> About<'_> {
     use ErrorKind::*;
     match error.kind {
-        Format { .. } | Unsupported(_) | Extension(_) | VoxelType { .. } | TransformType { .. } => {
-            About::File(&error.path)
-        }
-        SeveralVolumes { .. } | Volumes { .. } | Flat { .. } | OutOfPlane | NotWarp { .. } | TooLarge { .. } => {
+        Format { .. }
+        | FieldNotServed { .. }
+        | NotStorable { .. }
+        | Extension(_)
+        | VoxelType { .. }
+        | TransformType { .. } => About::File(&error.path),
+        SeveralVolumes { .. } | Volumes { .. } | Flat { .. } | OutOfPlane | NotWarp { .. } => {
             About::File(&error.path)
         }
         ManyValues { .. }

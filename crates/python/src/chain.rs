@@ -130,7 +130,7 @@ impl Chain {
     /// sequence (`.h5`). `centre` is the centre that ITK's files of affines contain, RAS mm.
     fn write(&self, py: Python, path: PathBuf, centre: [f64; 3]) -> Result<(), Failure> {
         let name = path.to_string_lossy().to_lowercase();
-        if transforms::is_nifti(&path) {
+        if transforms::is_image_output(&path) {
             return match &self.steps().steps[..] {
                 [step] => match &step.transform {
                     Transform::Displacement(field) => {
@@ -138,12 +138,12 @@ impl Chain {
                     }
                     Transform::Affine(_) => Err(unsuitable(
                         &path,
-                        "a NIfTI file cannot hold an affine; give a name that ends in .mat or .txt",
+                        "an image file cannot hold an affine; give a name that ends in .mat or .txt",
                     )),
                 },
                 _ => Err(unsuitable(
                     &path,
-                    "a NIfTI file holds exactly one transform; write a file for each transform, or one .h5 file",
+                    "an image file holds exactly one transform; write a file for each transform, or one .h5 file",
                 )),
             };
         }

@@ -178,7 +178,7 @@ impl BiasRequest<'_> {
 pub fn run(request: &BiasRequest, observer: &mut dyn Observer) -> Result<(), Error> {
     let read = [Some(request.input), request.mask, request.weights];
     let written = [Some(request.output), request.field];
-    written.into_iter().flatten().try_for_each(transforms::check_nifti_name)?;
+    written.into_iter().flatten().try_for_each(transforms::check_image_name)?;
     outputs::check(written.into_iter().flatten(), read.into_iter().flatten())?;
     let (read, opened) = request.device.open_during(|| request.read());
     let ((image, mask, weights), opened) = (read?, opened?);

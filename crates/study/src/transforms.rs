@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use antsreg_core::io::nifti::GridRule;
-use antsreg_core::io::{self, itk};
+use antsreg_core::io::{self, ImageFormat, itk};
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain};
 use serde::{Deserialize, Serialize};
 
@@ -67,28 +67,25 @@ impl Display for TransformFile {
     }
 }
 
-/// Whether the file name has the extension of a NIfTI image, as the names of output files must have.
-pub fn is_nifti(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    name.ends_with(".nii") || name.ends_with(".nii.gz")
+/// Whether images are written under a name with this extension.
+pub fn is_image_output(path: &Path) -> bool {
+    ImageFormat::of(path).is_some()
 }
 
-/// Checks that the name of an output file has the extension of a NIfTI image.
+/// Checks that images are written under a name with the extension of an output.
 ///
 /// # Errors
 /// [`Error::OutputExtension`].
-pub(crate) fn check_nifti_name(path: &Path) -> Result<(), Error> {
-    match is_nifti(path) {
+pub(crate) fn check_image_name(path: &Path) -> Result<(), Error> {
+    match is_image_output(path) {
         true => Ok(()),
-        false => Err(Error::OutputExtension { path: path.into(), expected: ".nii.gz or .nii" }),
+        false => Err(Error::OutputExtension { path: path.into(), expected: ImageFormat::NAMES }),
     }
 }
 
 /// Whether the file name has the extension of an image file.
 pub fn is_image(path: &Path) -> bool {
-    let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    [".nii", ".hdr", ".img"].into_iter().any(|extension| name.ends_with(extension))
+    ImageFormat::stem(path).is_some()
 }
 
 /// Reads the affine map of a file (the product, if the file has several), and inverts it if `file` asks for the

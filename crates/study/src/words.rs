@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use antsreg_core::io::ImageFormat;
+
 /// Quotes a word for a shell, if necessary.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-,:+=@%".contains(c);
@@ -19,10 +21,10 @@ pub fn command(words: &[String]) -> String {
 
 /// A file's name without the extensions of its format, such as `.nii.gz`.
 pub fn stem(path: &Path) -> String {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let name = name.strip_suffix(".gz").unwrap_or(&name);
-    let stem = [".nii", ".hdr", ".img"].iter().find_map(|extension| name.strip_suffix(extension));
-    stem.unwrap_or(name).to_owned()
+    ImageFormat::stem(path).unwrap_or_else(|| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.strip_suffix(".gz").unwrap_or(&name).to_owned()
+    })
 }
 
 #[cfg(test)]

@@ -18,16 +18,16 @@ use antsreg_study::transforms::TransformFile;
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub struct Args {
-    /// Image, series of images (4-D) or label map to resample (NIfTI)
+    /// Image, series of images (4-D) or label map to resample
     #[arg(short, long, value_name = "IMAGE")]
     pub input: Option<PathBuf>,
-    /// Image whose grid the output gets (NIfTI)
+    /// Image whose grid the output gets
     #[arg(short, long, value_name = "IMAGE")]
     pub reference: Option<PathBuf>,
     /// Points to map: CSV with a header line and columns x, y and z in world mm; other columns are kept
     #[arg(long, value_name = "CSV", conflicts_with_all = ["input", "reference", "shrink", "interpolation", "outside", "integer"])]
     pub points: Option<PathBuf>,
-    /// File to write: .nii.gz or .nii for images, .csv for points; .h5 writes all transforms to one file, without
+    /// File to write: an image (.nii.gz, .nii, .mgz, .mgh, .nrrd, .nhdr, .mha, .mhd), .csv for points; .h5 writes all transforms to one file, without
     /// --input and --reference
     #[arg(short, long, value_name = "FILE", required_unless_present = "explain")]
     pub output: Option<PathBuf>,

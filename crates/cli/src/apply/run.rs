@@ -6,7 +6,7 @@ use antsreg_console::{CliError, Console, UsageError, command_line::command_line}
 use antsreg_core::io::itk::{self, Dimensions};
 use antsreg_core::io::nifti::{GridRule, PlanesReader, SeriesReader, Stored};
 use antsreg_core::io::points::PointTable;
-use antsreg_core::io::{ErrorKind, nifti};
+use antsreg_core::io::{ErrorKind, ImageFormat, nifti};
 use antsreg_core::{Grid, LabelVolume, TransformChain, Volume, memory};
 use antsreg_kernels::apply;
 use nalgebra::{Point3, Vector3};
@@ -286,9 +286,9 @@ fn check_output(args: &Args, output: &Path) -> Result<(), CliError> {
     let (fits, expected) = match args.points {
         Some(_) => (name.ends_with(".csv"), ".csv"),
         None if args.input.is_none() && args.reference.is_none() => {
-            (itk::is_composite(output) || transforms::is_nifti(output), ".nii.gz, .nii or .h5")
+            (itk::is_composite(output) || transforms::is_image_output(output), ".nii.gz, .nii, .nrrd, .mha or .h5")
         }
-        None => (transforms::is_nifti(output), ".nii.gz or .nii"),
+        None => (transforms::is_image_output(output), ImageFormat::NAMES),
     };
     if !fits {
         return Err(CliError::OutputExtension { path: output.into(), expected });

@@ -26,7 +26,7 @@ pub struct Args {
     #[command(subcommand)]
     pub step: Option<Step>,
 
-    /// Subjects: images (NIfTI), several channels of one subject joined by commas; tables (.csv) with the columns image and,
+    /// Subjects: images, several channels of one subject joined by commas; tables (.csv) with the columns image and,
     /// if wanted, subject and labels; or BIDS folders
     #[arg(value_name = "SUBJECT", required = true, help_heading = "Input")]
     subjects: Vec<PathBuf>,

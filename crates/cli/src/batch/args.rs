@@ -25,11 +25,11 @@ use crate::values;
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub struct Args {
-    /// Subjects: images (NIfTI), several channels of one subject joined by commas; tables (.csv) with the columns image and,
+    /// Subjects: images, several channels of one subject joined by commas; tables (.csv) with the columns image and,
     /// if wanted, subject, mask, labels and lesion; or BIDS folders
     #[arg(value_name = "SUBJECT", required = true, help_heading = "Input")]
     pub subjects: Vec<PathBuf>,
-    /// Fixed image, to which all subjects are registered (NIfTI); several channels joined by commas. The affine stage uses the first channel alone
+    /// Fixed image, to which all subjects are registered; several channels joined by commas. The affine stage uses the first channel alone
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
     fixed: PathBuf,
     /// Names of the channels, which are columns of tables or suffixes of BIDS files [default: image; for BIDS T1w]

@@ -27,7 +27,7 @@ use crate::values;
 #[command(after_long_help = AFTER, group = clap::ArgGroup::new("registered").args(["moving", "atlas"]),
     group = clap::ArgGroup::new("scored").args(["target", "leave_one_out"]).multiple(true))]
 pub struct Args {
-    /// Label map of the moving image, to be transferred (NIfTI)
+    /// Label map of the moving image, to be transferred
     #[arg(
         short,
         long,
@@ -37,7 +37,7 @@ pub struct Args {
         conflicts_with = "atlas"
     )]
     labels: Option<PathBuf>,
-    /// True label map (NIfTI), of the fixed image
+    /// True label map, of the fixed image
     #[arg(short = 'g', long, value_name = "IMAGE", help_heading = "Labels")]
     target: Option<PathBuf>,
     /// Labels whose overlap is computed: a file of numbers, or 1,2,5 [default: all but 0]
@@ -71,10 +71,10 @@ pub struct Args {
     )]
     reference: Option<PathBuf>,
 
-    /// Fixed image (NIfTI): results are on its grid
+    /// Fixed image: results are on its grid
     #[arg(short, long, value_name = "IMAGE", help_heading = "With a registration", requires = "registered")]
     fixed: Option<PathBuf>,
-    /// Moving image (NIfTI): it is aligned to the fixed image
+    /// Moving image: it is aligned to the fixed image
     #[arg(short, long, value_name = "IMAGE", help_heading = "With a registration", requires = "fixed")]
     moving: Option<PathBuf>,
     /// Remove the shading of all images (N4, as `bias` does by default) before they are registered

@@ -21,7 +21,7 @@ use crate::values;
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER, group = clap::ArgGroup::new("place").args(["output", "prefix"]).required(true))]
 pub struct Args {
-    /// Scans, usually T1-weighted: BIDS folders; images (NIfTI), further images of the same head joined by commas; or
+    /// Scans, usually T1-weighted: BIDS folders; images, further images of the same head joined by commas; or
     /// tables (.csv) with the columns image and, if wanted, subject, mask (of the brain) and lesion
     #[arg(value_name = "SCAN", required = true, help_heading = "Input")]
     pub scans: Vec<PathBuf>,

@@ -26,10 +26,10 @@ use crate::values::{self, ValueError};
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub struct Args {
-    /// Fixed image (NIfTI): results are on its grid
+    /// Fixed image: results are on its grid
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
     fixed: PathBuf,
-    /// Moving image (NIfTI): it is aligned to the fixed image
+    /// Moving image: it is aligned to the fixed image
     #[arg(short, long, value_name = "IMAGE", help_heading = "Input")]
     moving: PathBuf,
     // The help text of this option is no doc comment, because rustdoc would read its brackets as links.

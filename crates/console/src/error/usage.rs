@@ -64,7 +64,7 @@ pub enum UsageError {
     #[error("--output {0}: the names of all output files would begin with a dot; for files in this folder give {0}/")]
     HiddenPrefix(String),
     /// The program cannot tell which of two formats a file has.
-    #[error("{0}: the format may be ITK's or FSL's; give the format with --from or --to")]
+    #[error("{0}: the format is not clear from this name; give the format with --to")]
     UnclearFormat(String),
 }
 

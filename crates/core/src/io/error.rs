@@ -89,14 +89,57 @@ pub enum ErrorKind {
         /// Description of the format found at the start of the file.
         found: String,
     },
-    /// The file has a kind of NIfTI header that is not supported.
-    #[error("{0} is not supported, expected NIfTI-1")]
-    Unsupported(&'static str),
-    /// A dimension in the NIfTI header is impossible, for instance negative.
+    /// A header that is text has no end.
+    #[error("the header has no end: the file stops before the line that ends it")]
+    Unended,
+    /// A header lacks a field.
+    #[error("the header has no field `{0}`")]
+    FieldMissing(&'static str),
+    /// A field of a header is malformed.
+    #[error("the field `{field}` of the header cannot be read: found \"{found}\"")]
+    Field {
+        /// Name of the field.
+        field: String,
+        /// Value of the field, shortened.
+        found: String,
+    },
+    /// A field of a header has a valid value that is not supported.
+    #[error("the field `{field}` of the header is \"{found}\", expected {expected}")]
+    FieldNotServed {
+        /// Name of the field.
+        field: String,
+        /// Value of the field.
+        found: String,
+        /// Values that are supported.
+        expected: &'static str,
+    },
+    /// The format of the output cannot store this kind of transform.
+    #[error("{format} files cannot store {what}; choose another format")]
+    NotHeld {
+        /// Name of the format.
+        format: &'static str,
+        /// What cannot be stored.
+        what: &'static str,
+    },
+    /// The format needs the grids of both images.
+    #[error("a transform of this format needs the fixed and the moving image")]
+    SpacesUnknown,
+    /// An image is oblique, and AFNI's programs ignore this when they apply a matrix.
+    #[error("an image is oblique: AFNI's programs would apply the matrix as if its axes were those of the world")]
+    Oblique,
+    /// The format of the output cannot store the image.
+    #[error("{format} files cannot store {what}; write NIfTI instead")]
+    NotStorable {
+        /// Name of the format.
+        format: &'static str,
+        /// What cannot be stored.
+        what: String,
+    },
+    /// A dimension in the header of an image is impossible, for instance negative.
     #[error("impossible dimensions: dim = {dim:?}, expected dim[0] from 1 to 7 and every used dimension positive")]
     Dimensions {
-        /// The field `dim` of the NIfTI header: the number of axes, then the number of elements along each axis.
-        dim: [i16; 8],
+        /// The field `dim` of the header, as in NIfTI: the number of axes, then the number of elements along each axis.
+        dim: [i64; 8],
     },
     /// The transform moves points out of the plane of the slices, so it cannot be written as a two-dimensional
     /// transform.
@@ -119,11 +162,11 @@ pub enum ErrorKind {
     SeveralVolumes {
         /// Number of volumes in the file.
         count: u64,
-        /// The field `dim` of the NIfTI header: the number of axes, then the number of elements along each axis.
-        dim: [i16; 8],
+        /// The field `dim` of the header, as in NIfTI: the number of axes, then the number of elements along each axis.
+        dim: [i64; 8],
     },
-    /// The number of volumes is 0, or more than NIfTI-1 can store.
-    #[error("the file would have {found} volumes, expected from 1 to 32767")]
+    /// The number of volumes is 0, or more than an image can have.
+    #[error("the file would have {found} volumes, expected from 1 to 2147483647")]
     Volumes {
         /// Number of volumes that the caller wants to write to the file.
         found: usize,
@@ -131,8 +174,8 @@ pub enum ErrorKind {
     /// The file is not a displacement field in the form of ITK.
     #[error("not a displacement field: dim = {dim:?}, expected [5, nx, ny, nz, 1, 3, 1, 1]")]
     NotWarp {
-        /// The field `dim` of the NIfTI header: the number of axes, then the number of elements along each axis.
-        dim: [i16; 8],
+        /// The field `dim` of the header, as in NIfTI: the number of axes, then the number of elements along each axis.
+        dim: [i64; 8],
     },
     /// The voxels are not single real numbers but, for instance, complex numbers or colours.
     #[error("voxels of type {found}, expected integers or real numbers of up to 64 bits")]
@@ -261,12 +304,6 @@ pub enum ErrorKind {
     /// A malformed table.
     #[error("{0}")]
     Table(csv::Error),
-    /// The volume has more voxels along an axis than NIfTI-1 can store.
-    #[error("{shape:?} voxels do not fit into NIfTI-1, whose axes have at most 32767")]
-    TooLarge {
-        /// Voxels along each axis.
-        shape: [usize; 3],
-    },
 }
 
 impl From<std::io::Error> for ErrorKind {

@@ -2,14 +2,10 @@
 //! file.
 
 /// First bytes of files in other formats, and the names of these formats.
-const STARTS: [(&[u8], &str); 17] = [
-    (b"NRRD", "an NRRD image"),
+const STARTS: [(&[u8], &str); 13] = [
     (b"CDF\x01", "a MINC 1 image"),
     (b"CDF\x02", "a MINC 1 image"),
     (b"\x89HDF", "an HDF5 file, as MINC 2 images and ITK's composite transforms are"),
-    (b"\0\0\0\x01\0\0", "a FreeSurfer volume (mri_convert converts it to NIfTI)"),
-    (b"ObjectType", "a MetaImage"),
-    (b"NDims", "a MetaImage"),
     (b"MNI Transform File", "a MINC transform"),
     (b"# transform file", "a FreeSurfer transform (lta_convert converts it to ITK's format)"),
     (b"type      =", "a FreeSurfer transform (lta_convert converts it to ITK's format)"),

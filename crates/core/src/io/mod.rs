@@ -1,10 +1,12 @@
-//! Reading and writing of files: NIfTI volumes, and transforms of ITK and FSL. Outside of these modules, all
+//! Reading and writing of files: images, and transforms of ITK and FSL. Outside of these modules, all
 //! coordinates are RAS mm. The module of each format converts the format's own coordinates.
 
 mod ahead;
 mod deflate;
 mod error;
+pub mod exchange;
 mod foreign;
+mod formats;
 pub mod fsl;
 pub mod fsl_warp;
 mod gzip;
@@ -20,5 +22,6 @@ mod target;
 
 pub use deflate::Deflated;
 pub use error::{Error, ErrorKind};
+pub use formats::{ImageFormat, companion};
 pub use small::{read_bytes, read_text};
 pub use target::{Listener, Target};

@@ -1,12 +1,12 @@
 //! Reading of files that may be gzipped. Gzip is recognised by the contents of a file, not by its extension.
 
 use std::fs::{File, Metadata};
-use std::io::{BufRead, BufReader, ErrorKind as IoKind, Read};
+use std::io::{BufRead, BufReader, Cursor, ErrorKind as IoKind, Read, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use flate2::bufread::GzDecoder;
+use flate2::bufread::{GzDecoder, ZlibDecoder};
 
 use super::{Error, ErrorKind};
 
@@ -16,6 +16,14 @@ const LARGEST_RATIO: u64 = 1032;
 /// Smallest and largest size of the buffer with which a file is read, bytes.
 const LEAST_BUFFER: u64 = 1 << 9;
 const MOST_BUFFER: u64 = 1 << 18;
+
+/// Compression of a part of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Packing {
+    None,
+    Gzip,
+    Zlib,
+}
 
 /// An open file as a stream of bytes, decompressed if the file is gzipped.
 pub(crate) struct Source {
@@ -48,6 +56,30 @@ impl Source {
         let reader: Box<dyn Read + Send> =
             if gzipped { Box::new(Members(Some(GzDecoder::new(buffered)))) } else { Box::new(buffered) };
         Ok(Source { reader, length, gzipped, position: 0, plain })
+    }
+
+    /// Opens the part of `path` that begins at byte `start` and has this compression, whatever its first bytes are.
+    pub fn open_at(path: &Path, start: u64, packing: Packing) -> Result<Source, Error> {
+        let wrap = |error: std::io::Error| Error::new(path, error);
+        check_regular(path, &std::fs::metadata(path).map_err(wrap)?)?;
+        let mut file = File::open(path).map_err(wrap)?;
+        let metadata = file.metadata().map_err(wrap)?;
+        check_regular(path, &metadata)?;
+        file.seek(SeekFrom::Start(start)).map_err(wrap)?;
+        let length = metadata.len().saturating_sub(start);
+        let buffered = BufReader::with_capacity(length.clamp(LEAST_BUFFER, MOST_BUFFER) as usize, file);
+        let reader: Box<dyn Read + Send> = match packing {
+            Packing::None => Box::new(buffered),
+            Packing::Gzip => Box::new(Members(Some(GzDecoder::new(buffered)))),
+            Packing::Zlib => Box::new(ZlibDecoder::new(buffered)),
+        };
+        Ok(Source { reader, length, gzipped: packing != Packing::None, position: 0, plain: None })
+    }
+
+    /// A stream of bytes that are in memory.
+    pub fn of_bytes(bytes: Vec<u8>) -> Source {
+        let length = bytes.len() as u64;
+        Source { reader: Box::new(Cursor::new(bytes)), length, gzipped: false, position: 0, plain: None }
     }
 
     /// The file, if it is not compressed, so that several threads can read it.

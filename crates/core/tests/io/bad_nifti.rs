@@ -109,26 +109,36 @@ fn what_follows_a_gzip_stream_is_none_of_it() {
 
 #[test]
 fn something_else() {
-    assert_eq!(message(b"hello, world"), "not a NIfTI file: found a file that starts with \"hell\"");
+    assert_eq!(
+        message(b"hello, world"),
+        "not an image (NIfTI, MGH, NRRD or MetaImage): found a file that starts with \"hell\""
+    );
     // Files of other formats are refused with the name of their format.
     let mut dicom = vec![0; 400];
     dicom[128..132].copy_from_slice(b"DICM");
     for (bytes, name) in [
-        (b"\0\0\0\x01\0\0\x01\0".as_slice(), "a FreeSurfer volume"),
-        (b"NRRD0004\ntype: float\n", "an NRRD image"),
+        (b"PK\x03\x04\0\0\0\0".as_slice(), "a zip archive"),
         (b"CDF\x01\0\0\0\0", "a MINC 1 image"),
         (&dicom, "a DICOM file"),
         (&RawNifti { magic: [0; 4], ..raw() }.bytes(), "an ANALYZE 7.5 header"),
     ] {
         for file in [bytes, &gzip(bytes)] {
-            assert!(message(file).starts_with(&format!("not a NIfTI file: found {name}")), "{}", message(file));
+            assert!(
+                message(file).starts_with(&format!("not an image (NIfTI, MGH, NRRD or MetaImage): found {name}")),
+                "{}",
+                message(file)
+            );
         }
     }
     let wrong_magic = RawNifti { magic: *b"nope", ..raw() };
-    assert_eq!(message(&wrong_magic.bytes()), "not a NIfTI file: found magic \"nope\" instead of \"n+1\\0\"");
+    assert_eq!(
+        message(&wrong_magic.bytes()),
+        "not an image (NIfTI, MGH, NRRD or MetaImage): found magic \"nope\" instead of \"n+1\\0\""
+    );
     let mut second_version = raw().bytes();
     second_version[..4].copy_from_slice(&540i32.to_le_bytes());
-    assert_eq!(message(&second_version), "NIfTI-2 is not supported, expected NIfTI-1");
+    second_version.resize(544, 0);
+    assert!(matches!(refusal(&second_version), ErrorKind::Format { .. }));
     let half_of_a_pair = RawNifti { magic: *b"ni1\0", ..raw() };
     assert!(matches!(refusal(&half_of_a_pair.bytes()), ErrorKind::Format { .. }));
     for vox_offset in [-1.0, 3.0, 352.5, f32::NAN, f32::INFINITY] {
@@ -155,7 +165,7 @@ fn impossible_dimensions() {
         for big_endian in [false, true] {
             let kind = refusal(&RawNifti { dim, big_endian, ..raw() }.bytes());
             let ErrorKind::Dimensions { dim: found } = kind else { panic!("{dim:?}: {kind}") };
-            assert_eq!(found, dim);
+            assert_eq!(found, dim.map(i64::from));
         }
     }
 }
@@ -266,8 +276,6 @@ fn nothing_is_left_behind_when_writing_fails() {
     let short = Volume { grid, voxels: vec![0.0; 7] };
     let path = folder.path().join("a.nii");
     assert!(matches!(write_volume(&path, &short).unwrap_err().kind, ErrorKind::Count { expected: 8, found: 7, .. }));
-    let huge = Volume { grid: Grid::axis_aligned([40_000, 2, 2], [1.0; 3]), voxels: vec![0.0; 160_000] };
-    assert!(matches!(write_volume(&path, &huge).unwrap_err().kind, ErrorKind::TooLarge { .. }));
     assert_eq!(entries(), 0);
 
     // A folder that has the name of the image is refused.

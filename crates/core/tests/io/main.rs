@@ -3,6 +3,8 @@
 
 mod bad_nifti;
 mod composites;
+mod exchange;
+mod formats;
 mod headers;
 mod itk_geometry;
 mod nifti_volumes;

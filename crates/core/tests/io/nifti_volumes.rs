@@ -336,12 +336,16 @@ fn the_quaternion_of_a_half_turn_is_positive() {
 }
 
 #[test]
-fn an_axis_has_at_most_32767_voxels() {
-    let path = std::path::Path::new("a.nii");
-    let grid = |voxels| Grid::axis_aligned([2, voxels, 2], [1.0; 3]);
-    assert_eq!(stored_grid(path, &grid(32_767)).unwrap(), grid(32_767));
-    let kind = stored_grid(path, &grid(32_768)).unwrap_err().kind;
-    assert!(matches!(kind, ErrorKind::TooLarge { shape: [2, 32_768, 2] }), "{kind}");
+fn an_axis_of_more_than_32767_voxels_is_stored_as_nifti_2() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a.nii.gz");
+    for (voxels, length) in [(32_767, 348), (32_768, 540)] {
+        let volume = Volume::filled(Grid::axis_aligned([2, voxels, 2], [1.0; 3]), 2.0);
+        write_volume(&path, &volume).unwrap();
+        assert_eq!(antsreg_core::io::read_bytes(&path, "an image", 1 << 20).unwrap()[..4], i32::to_le_bytes(length));
+        assert_eq!(read_volume(&path).unwrap(), volume);
+        assert_eq!(stored_grid(&path, &volume.grid).unwrap(), volume.grid);
+    }
 }
 
 #[test]

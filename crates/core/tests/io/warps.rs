@@ -168,9 +168,5 @@ fn compressed_displacements_that_do_not_suit_the_file_are_refused() {
             assert_eq!((of_grid, found), (expected, count));
         }
     }
-    let large = Grid::axis_aligned([32_768, 1, 1], [1.0; 3]);
-    let deflated = Deflated::of(&[0.5; 3 * 32_768]);
-    let kind = itk::write_deflated_warp(&folder.path().join("a.nii.gz"), &large, &deflated).unwrap_err().kind;
-    assert!(matches!(kind, ErrorKind::TooLarge { .. }), "{kind}");
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0, "nothing is left");
 }

@@ -68,8 +68,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let request = Request::read(&given)?;
     let written = [Some(&request.output), request.field.as_ref()];
     for output in written.into_iter().flatten() {
-        if !study::transforms::is_nifti(output) {
-            return Err(Refusal::not_served(output.display(), "use a name that ends in .nii.gz or .nii").into());
+        if !study::transforms::is_image_output(output) {
+            return Err(super::refused_name(output.display()).into());
         }
     }
     outputs::check_in_place(written.into_iter().flatten())?;

@@ -7,7 +7,7 @@ use antsreg_core::io::nifti::{GridRule, Stored};
 use antsreg_core::io::{itk, outputs};
 use antsreg_kernels::apply;
 use antsreg_register::Description;
-use antsreg_study::transforms::{self, TransformFile, is_nifti};
+use antsreg_study::transforms::{self, TransformFile, is_image_output};
 
 use super::words::positional;
 use crate::call::Call;
@@ -30,7 +30,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let slices = super::dimension(dimension)? == 2;
     let output = Path::new(output);
     let (reference, files) = parse(rest)?;
-    if !is_nifti(output) {
+    if !is_image_output(output) {
         super::check_affine_name(output)?;
     }
     outputs::check_in_place([output])?;
@@ -38,7 +38,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
         files.iter().try_for_each(transforms::check_of_volumes)?;
     }
     let chain = transforms::read_chain_by(GridRule::Itk, &files)?;
-    if is_nifti(output) {
+    if is_image_output(output) {
         let missing = || Refusal::new("-R", "is missing; expected the image whose grid the warp gets");
         let reference = reference.ok_or_else(missing)?;
         let grid = GridRule::Itk.inspect(&reference)?.grid;

@@ -1,4 +1,4 @@
-//! Images of ANTs' commands on single images: scalar images, series, and images of vectors, in files of NIfTI.
+//! Images of ANTs' commands on single images: scalar images, series, and images of vectors, in files.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use antsreg_console::{CliError, Refusal};
 use antsreg_core::io::nifti::{GridRule, Planes, PlanesFile, PlanesReader, Stored};
 use antsreg_core::io::outputs;
 use antsreg_core::{Grid, Volume};
-use antsreg_study::transforms::is_nifti;
+use antsreg_study::transforms::is_image_output;
 
 /// An image of one or more volumes on one grid.
 #[derive(Debug, Clone)]
@@ -117,10 +117,10 @@ impl From<Volume> for Image {
 /// Checks that an image can be written to `path`, before anything is computed.
 ///
 /// # Errors
-/// Another format than NIfTI; a folder in which no file can be made.
+/// A name of a format that is not written; a folder in which no file can be made.
 pub fn check_output(path: &Path) -> Result<(), CliError> {
-    if !is_nifti(path) {
-        return Err(Refusal::not_served(path.display(), "use a name that ends in .nii.gz or .nii").into());
+    if !is_image_output(path) {
+        return Err(super::refused_name(path.display()).into());
     }
     // The output may be one of the inputs: these are read before it is replaced.
     Ok(outputs::check_in_place([path])?)

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use antsreg_console::{CliError, Refusal};
+use antsreg_console::CliError;
 use antsreg_core::io::nifti::{GridRule, Planes, PlanesFile, Stored};
 use antsreg_core::io::{itk, outputs};
 use antsreg_kernels::apply;
@@ -33,8 +33,8 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let logarithm = rest.first().map_or(Ok(false), |text| switch("LOGARITHM", text))?;
     let geometric = rest.get(1).map_or(Ok(false), |text| switch("GEOMETRIC", text))?;
     let (field, output) = (Path::new(field), Path::new(output));
-    if !antsreg_study::transforms::is_nifti(output) {
-        return Err(Refusal::not_served(output.display(), "use a name that ends in .nii.gz or .nii").into());
+    if !antsreg_study::transforms::is_image_output(output) {
+        return Err(super::refused_name(output.display()).into());
     }
     outputs::check_in_place([output])?;
     let mut determinants = apply::jacobian_of_fourth_order(&itk::read_warp_by(GridRule::Itk, field)?);

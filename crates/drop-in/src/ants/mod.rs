@@ -40,6 +40,8 @@ use std::path::Path;
 
 use antsreg_console::Refusal;
 use antsreg_core::Grid;
+use antsreg_core::io::ImageFormat;
+use antsreg_study::transforms::is_image_output;
 
 /// The number of image dimensions given to a command: 2 or 3.
 fn dimension(word: &str) -> Result<u8, Refusal> {
@@ -50,14 +52,16 @@ fn dimension(word: &str) -> Result<u8, Refusal> {
     }
 }
 
+/// The refusal of the name of an image that would be in a format which is not written.
+fn refused_name(name: impl std::fmt::Display) -> Refusal {
+    Refusal::not_served(name, format!("use a name that ends in {}", ImageFormat::NAMES))
+}
+
 /// Checks that the name of an output image is that of a format which this program writes.
 fn check_image_name(option: &str, path: &Path) -> Result<(), Refusal> {
-    match antsreg_study::transforms::is_nifti(path) {
+    match is_image_output(path) {
         true => Ok(()),
-        false => Err(Refusal::not_served(
-            format!("{option}: {}", path.display()),
-            "use a name that ends in .nii.gz or .nii",
-        )),
+        false => Err(refused_name(format!("{option}: {}", path.display()))),
     }
 }
 

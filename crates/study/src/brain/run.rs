@@ -57,7 +57,7 @@ pub struct Found {
 /// Outputs that cannot be written; files that cannot be read; a brain that cannot be found; a device that fails.
 pub fn run(request: &BrainRequest, observer: &mut dyn Observer) -> Result<Found, Error> {
     let BrainRequest { input, files, page, template, device, command_line } = *request;
-    files.paths().try_for_each(transforms::check_nifti_name)?;
+    files.paths().try_for_each(transforms::check_image_name)?;
     let of_template = match &template {
         Heads::Files(files) => &files[..],
         Heads::BuiltIn(_) => &[],

@@ -19,7 +19,8 @@ mod warp;
 
 use std::path::Path;
 
-use super::nifti::{self, GridRule};
+use super::formats;
+use super::nifti::GridRule;
 use super::{Error, small};
 use crate::Transform;
 
@@ -29,6 +30,9 @@ pub use composite_write::{CompositePart, Dimensions, write_composite, write_comp
 pub use geometry::ItkGeometry;
 pub(crate) use geometry::are_same;
 pub use warp::{read_warp, read_warp_by, stored_factors, write_deflated_warp, write_warp, write_warp_as};
+
+/// Number of bytes by which the kind of a file is recognised.
+const LONGEST_START: u64 = 16;
 
 /// Reads the transforms of a file: an affine map, a displacement field, or the parts of a composite transform, which
 /// can be of both kinds. The kind of file is recognised by its contents. The transforms are returned in the order in
@@ -40,10 +44,10 @@ pub fn read_transforms(path: &Path) -> Result<Vec<Transform>, Error> {
 /// Reads transforms as [`read_transforms`] does. `rule` tells how the grid of a displacement field is read from its
 /// NIfTI header.
 pub fn read_transforms_by(rule: GridRule, path: &Path) -> Result<Vec<Transform>, Error> {
-    let (start, _) = small::read_start(path, composite::SIGNATURE.len() as u64)?;
-    if start == composite::SIGNATURE {
+    let (start, _) = small::read_start(path, LONGEST_START)?;
+    if start.starts_with(&composite::SIGNATURE) {
         composite::read(path)
-    } else if nifti::starts_like_nifti(&start) {
+    } else if formats::is_image(&start) {
         Ok(vec![Transform::Displacement(read_warp_by(rule, path)?)])
     } else {
         Ok(vec![Transform::Affine(read_affine(path)?)])
@@ -57,8 +61,8 @@ pub fn is_composite(path: &Path) -> bool {
 
 /// Whether the file contains a two-dimensional affine map. Such a map can be used for slices only, not for volumes.
 pub fn is_affine_of_slices(path: &Path) -> Result<bool, Error> {
-    let (start, _) = small::read_start(path, composite::SIGNATURE.len() as u64)?;
-    if start == composite::SIGNATURE || nifti::starts_like_nifti(&start) {
+    let (start, _) = small::read_start(path, LONGEST_START)?;
+    if start.starts_with(&composite::SIGNATURE) || formats::is_image(&start) {
         return Ok(false);
     }
     affine::is_of_slices(path)

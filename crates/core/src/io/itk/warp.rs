@@ -11,7 +11,7 @@ const FLIP: [f32; 3] = [-1.0, -1.0, 1.0];
 
 /// NIfTI's intent code for displacement vectors. ITK reads vectors with this code as RAS, unlike vectors with the
 /// general code, and so does this reader. Files with this code are never written.
-const DISPLACEMENT_INTENT: i16 = 1006;
+const DISPLACEMENT_INTENT: i32 = 1006;
 
 /// Reads a displacement field and converts its vectors from LPS to RAS, mm.
 pub fn read_warp(path: &Path) -> Result<DisplacementField, Error> {
@@ -20,7 +20,7 @@ pub fn read_warp(path: &Path) -> Result<DisplacementField, Error> {
 
 /// Reads a displacement field as [`read_warp`] does. `rule` tells how the grid is read from the header.
 pub fn read_warp_by(rule: GridRule, path: &Path) -> Result<DisplacementField, Error> {
-    let Vectors { grid, mut vectors, intent } = nifti::read_vectors(rule, path)?;
+    let Vectors { grid, mut vectors, intent, .. } = nifti::read_vectors(rule, path)?;
     if intent != DISPLACEMENT_INTENT {
         vectors.iter_mut().for_each(|vector| *vector = std::array::from_fn(|axis| FLIP[axis] * vector[axis]));
     }

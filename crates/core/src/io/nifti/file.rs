@@ -1,10 +1,11 @@
-//! A NIfTI-1 file opened for reading: its header has been checked, its voxels have not been read.
+//! An image file opened for reading: its header has been checked, its voxels have not been read.
 
 use std::path::{Path, PathBuf};
 
-use ::nifti::NiftiHeader;
 use rayon::prelude::*;
 
+use super::super::formats::header::Header;
+use super::super::formats::{self, Opened};
 use super::super::source::Source;
 use super::super::{Error, ErrorKind};
 use super::grid_rule::GridRule;
@@ -17,10 +18,10 @@ const BLOCK: usize = 1 << 18;
 /// Number of values that a thread reads together, if several threads read a file.
 const PART: usize = 1 << 16;
 
-/// An open NIfTI file whose header has been read.
-pub(super) struct NiftiFile {
-    /// The fields of the NIfTI header with the numbers as stored in the file.
-    pub header: NiftiHeader,
+/// An open image file whose header has been read.
+pub(super) struct ImageFile {
+    /// The fields of the header.
+    pub header: Header,
     /// Type, byte order and scaling of the stored voxels.
     pub encoding: Encoding,
     /// The rule by which the grid of the image is read from the header.
@@ -28,30 +29,20 @@ pub(super) struct NiftiFile {
     /// Path of the file with the voxels: the `.nii` file itself, or the `.img` file of a `.hdr` and `.img` pair.
     path: PathBuf,
     source: Source,
-    /// Position in the file, bytes, at which the voxel values end that the last call of [`NiftiFile::begin`] requested.
+    /// Position of the first voxel value in `source`, bytes.
+    start: u64,
+    /// Number of components of each voxel, if these are stored together.
+    together: Option<u64>,
+    /// Position in the file, bytes, at which the voxel values end that the last call of [`ImageFile::begin`] requested.
     end: u64,
 }
 
-impl NiftiFile {
+impl ImageFile {
     /// Opens the image `path`: a `.nii` file, or either file of a `.hdr` and `.img` pair, gzipped or not.
-    pub fn open(path: &Path, rule: GridRule) -> Result<NiftiFile, Error> {
-        let pair = Pair::of(path);
-        let path = pair.as_ref().map_or(path, |pair| &pair.header);
-        let wrap = |kind| Error::new(path, kind);
-        let mut source = Source::open(path)?;
-        let mut bytes = [0; header::LENGTH];
-        let filled = source.fill(&mut bytes).map_err(wrap)?;
-        let header = header::parse(&bytes[..filled]).map_err(wrap)?.ok_or_else(|| wrap(source.truncated(348)))?;
-        let encoding = Encoding::of(&header).map_err(wrap)?;
-        if header.magic == *b"n+1\0" {
-            return Ok(NiftiFile { header, encoding, rule, path: path.to_owned(), source, end: 0 });
-        }
-        let Some(pair) = &pair else {
-            let found = "the header of a .hdr and .img pair, in a file with another extension".into();
-            return Err(wrap(ErrorKind::Format { expected: "a NIfTI file", found }));
-        };
-        let source = Source::open(&pair.image)?;
-        Ok(NiftiFile { header, encoding, rule, path: pair.image.clone(), source, end: 0 })
+    pub fn open(path: &Path, rule: GridRule) -> Result<ImageFile, Error> {
+        let Opened { header, path: voxels, source, start, together } = formats::open(path)?;
+        let encoding = Encoding::of(&header).map_err(|kind| Error::new(path, kind))?;
+        Ok(ImageFile { header, encoding, rule, path: voxels, source, start, together, end: 0 })
     }
 
     /// The grid of a file that must contain one scalar volume.
@@ -59,7 +50,7 @@ impl NiftiFile {
         let extents = header::extents(&self.header)?;
         let count = extents[3..].iter().fold(1u64, |product, &extent| product.saturating_mul(extent));
         if count != 1 {
-            return Err(ErrorKind::SeveralVolumes { count, dim: header::dimensions(&self.header) });
+            return Err(ErrorKind::SeveralVolumes { count, dim: self.header.dim });
         }
         self.volume_grid(extents)
     }
@@ -80,14 +71,14 @@ impl NiftiFile {
         let components = match extents[2..] {
             [_, 1, 3, 1, 1] => 3,
             [1, 1, 2, 1, 1] => 2,
-            _ => return Err(ErrorKind::NotWarp { dim: header::dimensions(&self.header) }),
+            _ => return Err(ErrorKind::NotWarp { dim: self.header.dim }),
         };
         Ok((self.volume_grid(extents)?, components))
     }
 
     /// The grid of the first three dimensions of the header.
     pub fn volume_grid(&self, extents: [u64; 7]) -> Result<Grid, ErrorKind> {
-        // The conversion to `usize` loses nothing, because NIfTI dimensions are at most 32767.
+        // The conversion to `usize` loses nothing, because no extent has more than 31 bits.
         let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
         // A slice with several voxels along its first two axes is a two-dimensional image. A single row or column of
         // voxels is refused.
@@ -101,15 +92,44 @@ impl NiftiFile {
     /// first value.
     pub fn begin(&mut self, count: u64) -> Result<(), Error> {
         let mut begin = || {
-            let start = header::voxel_offset(&self.header)?;
+            let start = self.start;
             self.end = count.saturating_mul(self.value_bytes()).saturating_add(start);
             self.source.check_holds(self.end)?;
-            if self.source.skip_to(start)? { Ok(()) } else { Err(self.source.truncated(self.end)) }
+            if !self.source.skip_to(start)? {
+                return Err(self.source.truncated(self.end));
+            }
+            match self.together.take() {
+                Some(components) => self.take_apart(components, count),
+                None => Ok(()),
+            }
         };
         begin().map_err(|kind| Error::new(&self.path, kind))
     }
 
-    /// Reads the next `count` of the values requested by [`NiftiFile::begin`], and passes their bytes to `take` block
+    /// Reads all voxels, whose components are stored together, and replaces the source by one that gives all voxels of
+    /// the first component, then all of the second, and so on.
+    fn take_apart(&mut self, components: u64, count: u64) -> Result<(), ErrorKind> {
+        let size = self.value_bytes() as usize;
+        let mut stored: Vec<u8> = memory::room_for(count * size as u64)?;
+        stored.resize(count as usize * size, 0);
+        if self.source.fill(&mut stored)? < stored.len() {
+            return Err(self.source.truncated(self.end));
+        }
+        self.source.finish()?;
+        let mut apart = memory::room_for::<u8>(count * size as u64)?;
+        // No extent has more than 31 bits.
+        let components = components as usize;
+        for component in 0..components {
+            for voxel in stored.chunks_exact(size * components) {
+                apart.extend_from_slice(&voxel[component * size..(component + 1) * size]);
+            }
+        }
+        self.source = Source::of_bytes(apart);
+        (self.start, self.end) = (0, count * size as u64);
+        Ok(())
+    }
+
+    /// Reads the next `count` of the values requested by [`ImageFile::begin`], and passes their bytes to `take` block
     /// by block.
     pub fn next_values(&mut self, count: u64, mut take: impl FnMut(&Encoding, &[u8])) -> Result<(), Error> {
         let mut next = || {
@@ -146,7 +166,7 @@ impl NiftiFile {
     /// Reads `count` values in single precision. All threads share the work if the file is not compressed.
     ///
     /// # Errors
-    /// Those of [`NiftiFile::read`].
+    /// Those of [`ImageFile::read`].
     pub fn read_f32(&mut self, count: u64) -> Result<Vec<f32>, Error> {
         self.begin(count)?;
         let Some(plain) = self.source.plain() else {
@@ -177,28 +197,5 @@ impl NiftiFile {
     /// Size of one stored value, bytes.
     fn value_bytes(&self) -> u64 {
         self.encoding.datatype.size_of() as u64
-    }
-}
-
-/// The paths of the header file and the voxel file of an image that is stored in two files.
-struct Pair {
-    header: PathBuf,
-    image: PathBuf,
-}
-
-impl Pair {
-    /// Returns the paths of the `.hdr` and the `.img` file to whose pair `path` belongs by its name. If one of these
-    /// files can have the ending `.gz` or not, the file that exists is taken.
-    fn of(path: &Path) -> Option<Pair> {
-        let name = path.file_name()?.to_str()?;
-        let (stem, packed) = name.strip_suffix(".gz").map_or((name, false), |stem| (stem, true));
-        let stem = stem.strip_suffix(".hdr").or_else(|| stem.strip_suffix(".img"))?;
-        let find = |extension: &str| {
-            let plain = path.with_file_name(format!("{stem}.{extension}"));
-            let gzipped = path.with_file_name(format!("{stem}.{extension}.gz"));
-            let (first, second) = if packed { (gzipped, plain) } else { (plain, gzipped) };
-            if !first.exists() && second.exists() { second } else { first }
-        };
-        Some(Pair { header: find("hdr"), image: find("img") })
     }
 }

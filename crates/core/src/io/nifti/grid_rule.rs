@@ -1,18 +1,15 @@
 //! Rules by which the grid is read from a NIfTI header: this program's rule and ITK's rule.
 
-use ::nifti::NiftiHeader;
 use nalgebra::{Matrix3, Vector3};
 
 use super::super::ErrorKind;
+use super::super::formats::header::{Header, SCANNER};
 use super::header;
 use crate::{AffineTransform, Grid, GridError};
 
 /// Smallest length of the third voxel axis of a slice, in the header's unit. A shorter third axis is replaced by an
 /// axis of length 1 perpendicular to the first two axes.
 const LEAST_THICKNESS: f64 = 1e-6;
-
-/// NIfTI's code of scanner space, for qform and sform.
-pub(super) const SCANNER: i16 = 1;
 
 /// The rule by which the grid is read from a header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -41,9 +38,9 @@ pub(super) enum Form {
 
 impl Form {
     /// The voxel-to-world map in the header's unit of length.
-    fn map(self, header: &NiftiHeader) -> Result<AffineTransform, ErrorKind> {
+    fn map(self, header: &Header) -> Result<AffineTransform, ErrorKind> {
         match self {
-            Form::Sform => Ok(header::sform(header)),
+            Form::Sform => Ok(header.sform()),
             Form::Qform => header::qform(header),
             Form::Sizes => Ok(header::sizes_alone(header)),
         }
@@ -52,12 +49,12 @@ impl Form {
 
 impl GridRule {
     /// Computes the grid of an image from its header. `shape` is the number of voxels along each axis.
-    pub(super) fn grid(self, header: &NiftiHeader, shape: [usize; 3]) -> Result<Grid, ErrorKind> {
+    pub(super) fn grid(self, header: &Header, shape: [usize; 3]) -> Result<Grid, ErrorKind> {
         self.form_and_grid(header, shape).map(|(_, grid)| grid)
     }
 
     /// Returns the form that is taken from a header, and the grid of the image.
-    pub(super) fn form_and_grid(self, header: &NiftiHeader, shape: [usize; 3]) -> Result<(Form, Grid), ErrorKind> {
+    pub(super) fn form_and_grid(self, header: &Header, shape: [usize; 3]) -> Result<(Form, Grid), ErrorKind> {
         let (sform, qform) = (header.sform_code > 0, header.qform_code > 0);
         let by = |form: Form| {
             let map = form.map(header)?;
@@ -78,7 +75,7 @@ impl GridRule {
 
 /// Replaces the voxel sizes of a voxel-to-world map by those of `pixdim` and keeps the directions of its axes. An
 /// axis with a negative size is reversed. An invalid size counts as 1, as in ITK.
-fn by_sizes(header: &NiftiHeader, map: AffineTransform) -> AffineTransform {
+fn by_sizes(header: &Header, map: AffineTransform) -> AffineTransform {
     let sizes = signed_sizes(header);
     let step = Vector3::from_fn(|axis, _| {
         let (size, length) = (sizes[axis], map.matrix.column(axis).norm());
@@ -90,15 +87,15 @@ fn by_sizes(header: &NiftiHeader, map: AffineTransform) -> AffineTransform {
 }
 
 /// Voxel sizes of `pixdim` in the header's unit of length, with their signs. An invalid size counts as 1, as in ITK.
-pub(super) fn signed_sizes(header: &NiftiHeader) -> Vector3<f64> {
+pub(super) fn signed_sizes(header: &Header) -> Vector3<f64> {
     Vector3::from_fn(|axis, _| {
-        let size = f64::from(header.pixdim[axis + 1]);
+        let size = header.pixdim[axis + 1];
         if size != 0.0 && size.is_finite() { size } else { 1.0 }
     })
 }
 
 /// Computes the grid from a voxel-to-world map in the header's unit of length.
-fn in_mm(header: &NiftiHeader, shape: [usize; 3], mut map: AffineTransform) -> Result<Grid, ErrorKind> {
+fn in_mm(header: &Header, shape: [usize; 3], mut map: AffineTransform) -> Result<Grid, ErrorKind> {
     let to_mm = header::unit_mm(header);
     if shape[2] == 1 && map.matrix.column(2).norm() < LEAST_THICKNESS {
         // Headers of two-dimensional images may leave the third axis undefined.
@@ -119,7 +116,8 @@ mod tests {
         let thickness = |third: f64| {
             let matrix = Matrix3::from_diagonal(&Vector3::new(2.0, 3.0, third));
             let map = AffineTransform { matrix, translation: Vector3::zeros() };
-            in_mm(&NiftiHeader::default(), [4, 5, 1], map).unwrap().spacing.z
+            let header = Header::of_map([1; 8], ::nifti::NiftiType::Uint8, ::nifti::Endianness::Little, &map);
+            in_mm(&header, [4, 5, 1], map).unwrap().spacing.z
         };
         assert_eq!(thickness(LEAST_THICKNESS), LEAST_THICKNESS);
         assert_eq!(thickness(0.99 * LEAST_THICKNESS), 1.0);

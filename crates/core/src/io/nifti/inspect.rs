@@ -1,21 +1,21 @@
-//! Inspection of the header of a NIfTI file. The voxels are not read.
+//! Inspection of the header of an image. The voxels are not read.
 
 use std::path::Path;
 
 use ::nifti::Endianness;
 
 use super::super::Error;
-use super::file::NiftiFile;
+use super::file::ImageFile;
 use super::grid_rule::GridRule;
 use super::header;
 use super::warnings::{self, HeaderWarning};
 use crate::Grid;
 
-/// The main fields of the header of a NIfTI file.
+/// The main fields of the header of an image. Files of other formats than NIfTI have an sform of code 1, and no qform.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Inspection {
     /// The field `dim`: number of dimensions, then the number of elements along each dimension.
-    pub dim: [i16; 8],
+    pub dim: [i64; 8],
     /// Storage type of the voxels in the file, such as "Int16".
     pub datatype: String,
     /// Whether the numbers in the file are big-endian.
@@ -30,6 +30,8 @@ pub struct Inspection {
     pub warnings: Vec<HeaderWarning>,
     /// NIfTI's intent code, which tells the meaning of the values: 0 if the header has none, 1007 for vectors.
     pub intent_code: i16,
+    /// NIfTI's name of the intent.
+    pub intent_name: String,
     /// The text of the header field `descrip`.
     pub description: String,
     /// Grid of the first three dimensions. [`inspect`] reads this grid by this program's rule, [`GridRule::inspect`] by
@@ -40,7 +42,7 @@ pub struct Inspection {
 /// Reads the header of a file, but no voxels. Files with several volumes are allowed.
 ///
 /// # Errors
-/// The file does not exist or is not NIfTI-1; the header has impossible dimensions, an unknown voxel type or no
+/// The file does not exist or is no image; the header has impossible dimensions, an unknown voxel type or no
 /// usable
 /// grid.
 pub fn inspect(path: &Path) -> Result<Inspection, Error> {
@@ -53,22 +55,22 @@ impl GridRule {
     /// # Errors
     /// Those of [`inspect`].
     pub fn inspect(self, path: &Path) -> Result<Inspection, Error> {
-        let NiftiFile { header, encoding, .. } = NiftiFile::open(path, self)?;
+        let ImageFile { header, encoding, .. } = ImageFile::open(path, self)?;
         let wrap = |kind| Error::new(path, kind);
         let extents = header::extents(&header).map_err(wrap)?;
         let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
         let grid = self.grid(&header, shape).map_err(wrap)?;
-        let text = header.descrip.split(|&byte| byte == 0).next().unwrap_or_default();
         Ok(Inspection {
-            dim: header::dimensions(&header),
+            dim: header.dim,
             datatype: format!("{:?}", encoding.datatype),
             big_endian: header.endianness == Endianness::Big,
             scaling: encoding.scaling,
-            qform_code: header.qform_code,
-            sform_code: header.sform_code,
+            qform_code: header.qform_code as i16,
+            sform_code: header.sform_code as i16,
             warnings: warnings::of(&header, shape),
-            intent_code: header.intent_code,
-            description: String::from_utf8_lossy(text).into_owned(),
+            intent_code: header.intent_code as i16,
+            intent_name: header.intent_name,
+            description: header.descrip,
             grid,
         })
     }

@@ -2,33 +2,34 @@
 
 use std::path::Path;
 
-use ::nifti::NiftiHeader;
 use nalgebra::Matrix3;
 
+use super::super::formats::header::Header;
 use super::super::itk::{ItkGeometry, are_same};
 use super::super::{Error, ErrorKind};
-use super::file::NiftiFile;
+use super::file::ImageFile;
 use super::grid_rule::{Form, GridRule, signed_sizes};
 use super::header;
 
 impl ItkGeometry {
-    /// Reads the geometry from the header of a NIfTI file as ITK 5.4 does, with the same bits.
+    /// Reads the geometry from the header of an image as ITK 5.4 does, with the same bits.
     ///
     /// # Errors
     /// A file that cannot be read, or whose header has no usable grid.
     pub fn read(path: &Path) -> Result<ItkGeometry, Error> {
-        let file = NiftiFile::open(path, GridRule::Itk)?;
+        let file = ImageFile::open(path, GridRule::Itk)?;
         geometry(&file.header).map_err(|kind| Error::new(path, kind))
     }
 }
 
-fn geometry(header: &NiftiHeader) -> Result<ItkGeometry, ErrorKind> {
+fn geometry(header: &Header) -> Result<ItkGeometry, ErrorKind> {
     let extents = header::extents(header)?;
     let shape = [0, 1, 2].map(|axis| extents[axis] as usize);
     let (form, _) = GridRule::Itk.form_and_grid(header, shape)?;
-    let rows = [header.srow_x, header.srow_y, header.srow_z];
+    // NIfTI-1 stores single-precision numbers, and ITK computes with these.
+    let rows = header.srow.map(|row| row.map(|value| value as f32));
     let sform = (Matrix3::from_fn(|row, column| rows[row][column]), rows.map(|row| row[3]));
-    let qform = (quaternion_map(header), [header.quatern_x, header.quatern_y, header.quatern_z]);
+    let qform = (quaternion_map(header), header.qoffset.map(|value| value as f32));
     let (map, origin) = match form {
         Form::Sform => sform,
         Form::Qform if header.sform_code > 0 && are_same(&sform.0, &qform.0, [sform.1, qform.1]) => sform,
@@ -42,8 +43,8 @@ fn geometry(header: &NiftiHeader) -> Result<ItkGeometry, ErrorKind> {
 }
 
 /// The matrix of the qform in single precision, by the formula of NIfTI's own library.
-fn quaternion_map(header: &NiftiHeader) -> Matrix3<f32> {
-    let [mut b, mut c, mut d] = [header.quatern_b, header.quatern_c, header.quatern_d].map(f64::from);
+fn quaternion_map(header: &Header) -> Matrix3<f32> {
+    let [mut b, mut c, mut d] = header.quaternion;
     let mut a = 1.0 - (b * b + c * c + d * d);
     if a < 1e-7 {
         let factor = 1.0 / (b * b + c * c + d * d).sqrt();
@@ -52,7 +53,7 @@ fn quaternion_map(header: &NiftiHeader) -> Matrix3<f32> {
         a = a.sqrt();
     }
     let size = |axis: usize| {
-        let size = f64::from(header.pixdim[axis + 1]);
+        let size = header.pixdim[axis + 1];
         if size > 0.0 { size } else { 1.0 }
     };
     let (x, y) = (size(0), size(1));

@@ -1,4 +1,6 @@
-//! Reading and writing of volumes and label maps in NIfTI files (`.nii`, `.nii.gz`; `.hdr` with `.img` for reading).
+//! Reading and writing of volumes and label maps in files of all formats of images: NIfTI-1 and NIfTI-2 (`.nii`,
+//! `.nii.gz`; `.hdr` with `.img` for reading), FreeSurfer's (`.mgh`, `.mgz`), NRRD (`.nrrd`, `.nhdr`) and MetaImage
+//! (`.mha`, `.mhd`). The header is that of NIfTI in all of them (`io/formats`).
 
 mod coded;
 mod file;
@@ -18,18 +20,10 @@ pub use coded::{Coded, Values};
 pub use grid_rule::GridRule;
 pub use inspect::{Inspection, inspect};
 pub use planes::{Planes, PlanesFile, PlanesReader, write_series, write_series_by_volume};
-pub(crate) use read::{Vectors, read_vectors};
+pub(crate) use read::{Meaning, Vectors, read_vectors};
 pub use read::{read_grid, read_labels, read_volume};
 pub use series::{Series, SeriesReader, Timing, read_series};
 pub use warnings::HeaderWarning;
 pub use write::{stored_grid, write_deflated_volume, write_labels, write_values, write_volume};
-pub(crate) use write::{write_deflated_vectors, write_vectors};
+pub(crate) use write::{write_deflated_vectors, write_meant_vectors, write_vectors};
 pub use write_volumes::Stored;
-
-/// Whether a file with these first bytes is meant to be NIfTI: NIfTI-1 and NIfTI-2 both start with the length of the
-/// header.
-pub(crate) fn starts_like_nifti(bytes: &[u8]) -> bool {
-    bytes.first_chunk().is_some_and(|size| {
-        [348, 540].iter().any(|&n| [i32::from_le_bytes(*size), i32::from_be_bytes(*size)].contains(&n))
-    })
-}

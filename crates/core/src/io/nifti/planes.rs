@@ -3,12 +3,13 @@
 
 use std::path::{Path, PathBuf};
 
-use ::nifti::{NiftiHeader, NiftiType};
+use ::nifti::NiftiType;
 
+use super::super::formats::header::{Header, VECTOR_INTENT};
 use super::super::target::Target;
 use super::super::{Error, ErrorKind};
 use super::coded::{Coded, Keys, Values, keys_of_real};
-use super::file::NiftiFile;
+use super::file::ImageFile;
 use super::grid_rule::GridRule;
 use super::header;
 use super::series::{Series, Timing};
@@ -17,16 +18,14 @@ use super::write_volumes::{self, File, Piece, Stored};
 use crate::{Grid, Volume, content};
 
 /// NIfTI's intent code of symmetric matrices such as diffusion tensors.
-const TENSOR_INTENT: i16 = 1005;
-/// NIfTI's intent code of vectors.
-const VECTOR_INTENT: i16 = 1007;
+const TENSOR_INTENT: i32 = 1005;
 /// FSL's intent code of displacements.
-const DISPLACEMENT_INTENT: i16 = 2006;
+const DISPLACEMENT_INTENT: i32 = 2006;
 
 /// Reads the volumes of a file one after the other, whatever the meaning of its fourth and fifth axis.
 pub struct PlanesReader {
     path: PathBuf,
-    file: NiftiFile,
+    file: ImageFile,
     grid: Grid,
     counts: [usize; 2],
     /// Number of volumes of the file that have not been read yet.
@@ -42,15 +41,15 @@ impl PlanesReader {
     /// volumes along the fourth and fifth axis are allowed.
     pub fn open(rule: GridRule, path: &Path) -> Result<PlanesReader, Error> {
         let wrap = |kind| Error::new(path, kind);
-        let mut file = NiftiFile::open(path, rule)?;
+        let mut file = ImageFile::open(path, rule)?;
         let extents = header::extents(&file.header).map_err(wrap)?;
         let count = extents[3..].iter().fold(1u64, |product, &extent| product.saturating_mul(extent));
         if extents[5..] != [1, 1] {
-            return Err(wrap(ErrorKind::SeveralVolumes { count, dim: header::dimensions(&file.header) }));
+            return Err(wrap(ErrorKind::SeveralVolumes { count, dim: file.header.dim }));
         }
         let grid = file.volume_grid(extents).map_err(wrap)?;
         file.begin(count.saturating_mul(grid.len() as u64))?;
-        // The conversion to `usize` loses nothing, because NIfTI dimensions are at most 32767.
+        // The conversion to `usize` loses nothing, because no extent has more than 31 bits.
         let counts = [extents[3] as usize, extents[4] as usize];
         Ok(PlanesReader { path: path.into(), file, grid, counts, left: counts[0] * counts[1], keeps_missing: false })
     }
@@ -72,12 +71,12 @@ impl PlanesReader {
 
     /// The intent code of the NIfTI header.
     pub fn intent(&self) -> i16 {
-        self.file.header.intent_code
+        self.file.header.intent_code as i16
     }
 
     /// Number of axes that the NIfTI header states, without axes of one element at the end; at least two.
     pub fn dimensions(&self) -> usize {
-        let dim = header::dimensions(&self.file.header);
+        let dim = self.file.header.dim;
         (2..=usize::try_from(dim[0]).unwrap_or(0)).rev().find(|axis| dim[*axis] > 1).unwrap_or(2)
     }
 
@@ -212,17 +211,17 @@ impl<'g> PlanesFile<'g> {
         PlanesFile { grid, count, planes: Planes::Series(timing), stored: Stored::Float32 }
     }
 
-    pub(super) fn header(&self) -> Result<NiftiHeader, ErrorKind> {
-        let count = i16::try_from(self.count).ok().filter(|count| *count > 0);
-        let count = count.ok_or(ErrorKind::Volumes { found: self.count })? as u16;
+    pub(super) fn header(&self) -> Result<Header, ErrorKind> {
+        let count = i32::try_from(self.count).ok().filter(|count| *count > 0);
+        let count = count.ok_or(ErrorKind::Volumes { found: self.count })?;
         let axes = match self.planes {
-            Planes::Vectors | Planes::Tensors | Planes::Fifth => Some(usize::from(count)),
+            Planes::Vectors | Planes::Tensors | Planes::Fifth => Some(self.count),
             Planes::One | Planes::Series(_) | Planes::Displacements => None,
         };
-        let mut header = header::for_grid(self.grid, self.stored.datatype(), axes)?;
+        let mut header = header::for_grid(self.grid, self.stored.datatype(), axes);
         match self.planes {
             Planes::One => {}
-            Planes::Series(timing) => timing.put(&mut header, count),
+            Planes::Series(timing) => timing.put(&mut header, count.into()),
             Planes::Vectors => header.intent_code = VECTOR_INTENT,
             Planes::Tensors => header.intent_code = TENSOR_INTENT,
             Planes::Fifth => header.intent_code = 0,
@@ -235,7 +234,7 @@ impl<'g> PlanesFile<'g> {
     }
 
     /// Writes the file. `volume(index)` makes each volume when it is needed, so that the volumes need not all fit
-    /// into memory. The file appears when it is complete, compressed if its name ends in `.gz`.
+    /// into memory. The file appears when it is complete, in the format of its name.
     ///
     /// # Errors
     /// A name of another format; too many volumes or voxels; a volume of another size; a folder that does not exist

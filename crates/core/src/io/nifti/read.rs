@@ -1,9 +1,9 @@
-//! Reads NIfTI-1 volumes, label maps and vector images.
+//! Reads volumes, label maps and vector images.
 
 use std::path::Path;
 
 use super::super::{Error, ErrorKind};
-use super::file::NiftiFile;
+use super::file::ImageFile;
 use super::grid_rule::GridRule;
 use crate::{Grid, LabelVolume, Volume, content};
 
@@ -12,7 +12,7 @@ use crate::{Grid, LabelVolume, Volume, content};
 /// beyond single precision are [missing](crate::content): they are 0.
 ///
 /// # Errors
-/// A file that does not exist, is damaged, truncated or no NIfTI-1; complex or vector voxels; several volumes; a
+/// A file that does not exist, is damaged, truncated or no image; complex or vector voxels; several volumes; a
 /// header without a usable grid; too little memory.
 pub fn read_volume(path: &Path) -> Result<Volume, Error> {
     GridRule::default().read_volume(path)
@@ -25,7 +25,7 @@ impl GridRule {
     /// Those of [`read_volume`].
     pub fn read_volume(self, path: &Path) -> Result<Volume, Error> {
         let wrap = |kind| Error::new(path, kind);
-        let mut file = NiftiFile::open(path, self)?;
+        let mut file = ImageFile::open(path, self)?;
         let grid = file.scalar_grid().map_err(wrap)?;
         let mut voxels = file.read_f32(grid.len() as u64)?;
         content::clear_missing(&mut voxels);
@@ -47,7 +47,7 @@ impl GridRule {
     /// # Errors
     /// Those of [`read_grid`].
     pub fn read_grid(self, path: &Path) -> Result<Grid, Error> {
-        let mut file = NiftiFile::open(path, self)?;
+        let mut file = ImageFile::open(path, self)?;
         let grid = file.scalar_grid().map_err(|kind| Error::new(path, kind))?;
         file.begin(grid.len() as u64)?;
         Ok(grid)
@@ -71,7 +71,7 @@ impl GridRule {
     /// Those of [`read_labels`].
     pub fn read_labels(self, path: &Path) -> Result<LabelVolume, Error> {
         let wrap = |kind| Error::new(path, kind);
-        let mut file = NiftiFile::open(path, self)?;
+        let mut file = ImageFile::open(path, self)?;
         let grid = file.scalar_grid().map_err(wrap)?;
         let (mut count, mut first) = (0, None);
         let mut block = Vec::new();
@@ -98,6 +98,15 @@ impl GridRule {
     }
 }
 
+/// What a header says about the meaning of vectors, besides the intent code.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Meaning {
+    /// NIfTI's name of the intent.
+    pub name: String,
+    /// NIfTI's first number of the intent.
+    pub parameter: f32,
+}
+
 /// An image of vectors, with the vectors as stored in the file.
 pub(crate) struct Vectors {
     /// The grid of the image's voxels.
@@ -105,16 +114,18 @@ pub(crate) struct Vectors {
     /// One vector for each voxel; the first axis of the grid runs fastest.
     pub vectors: Vec<[f32; 3]>,
     /// NIfTI's intent code, which tells the meaning of the vectors.
-    pub intent: i16,
+    pub intent: i32,
+    pub meaning: Meaning,
 }
 
 /// Reads an image of vectors. The vectors have three components; those of a slice may have two, and then the third
 /// component is 0.
 pub(crate) fn read_vectors(rule: GridRule, path: &Path) -> Result<Vectors, Error> {
     let wrap = |kind| Error::new(path, kind);
-    let mut file = NiftiFile::open(path, rule)?;
+    let mut file = ImageFile::open(path, rule)?;
     let (grid, components) = file.vector_grid().map_err(wrap)?;
     let intent = file.header.intent_code;
+    let meaning = Meaning { name: file.header.intent_name.clone(), parameter: file.header.intent_p1 as f32 };
     let voxels = grid.len();
     let count = (components * voxels) as u64;
     file.begin(count)?;
@@ -144,7 +155,7 @@ pub(crate) fn read_vectors(rule: GridRule, path: &Path) -> Result<Vectors, Error
     })?;
     match first {
         Some(first) => Err(wrap(ErrorKind::NotFinite { count: wrong, first: index(first, grid.shape) })),
-        None => Ok(Vectors { grid, vectors, intent }),
+        None => Ok(Vectors { grid, vectors, intent, meaning }),
     }
 }
 

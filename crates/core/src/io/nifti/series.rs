@@ -2,10 +2,9 @@
 
 use std::path::Path;
 
-use ::nifti::NiftiHeader;
-
 use super::super::Error;
-use super::file::NiftiFile;
+use super::super::formats::header::Header;
+use super::file::ImageFile;
 use super::grid_rule::GridRule;
 use super::voxels::Encoding;
 use crate::{Grid, Volume, content, memory};
@@ -37,24 +36,24 @@ impl Timing {
     /// NIfTI's code of the unit second.
     pub const SECONDS: u8 = 8;
 
-    /// Reads start, step and unit of the time axis from a NIfTI header.
-    pub(super) fn of(header: &NiftiHeader) -> Timing {
-        Timing { start: header.toffset, step: header.pixdim[4], unit: header.xyzt_units & UNIT_OF_TIME }
+    /// Reads start, step and unit of the time axis from a header.
+    pub(super) fn of(header: &Header) -> Timing {
+        Timing { start: header.toffset as f32, step: header.pixdim[4] as f32, unit: header.xyzt_units & UNIT_OF_TIME }
     }
 
     /// Writes start, step and unit of the time axis to the header of a series, and its number of volumes.
-    pub(super) fn put(&self, header: &mut NiftiHeader, volumes: u16) {
+    pub(super) fn put(&self, header: &mut Header, volumes: i64) {
         header.dim[0] = 4;
         header.dim[4] = volumes;
-        header.pixdim[4] = self.step;
-        header.toffset = self.start;
+        header.pixdim[4] = self.step.into();
+        header.toffset = self.start.into();
         header.xyzt_units |= self.unit;
     }
 }
 
 /// Reads the volumes of a series from a file one after the other, so that only one volume need be in memory.
 pub struct SeriesReader {
-    file: NiftiFile,
+    file: ImageFile,
     grid: Grid,
     count: u64,
     timing: Timing,
@@ -77,7 +76,7 @@ impl SeriesReader {
     /// # Errors
     /// Those of [`SeriesReader::open`].
     pub fn open_by(rule: GridRule, path: &Path) -> Result<SeriesReader, Error> {
-        let mut file = NiftiFile::open(path, rule)?;
+        let mut file = ImageFile::open(path, rule)?;
         let (grid, count) = file.series_grid().map_err(|kind| Error::new(path, kind))?;
         let timing = Timing::of(&file.header);
         file.begin(count.saturating_mul(grid.len() as u64))?;
@@ -91,7 +90,7 @@ impl SeriesReader {
 
     /// Number of volumes of the series.
     pub fn count(&self) -> usize {
-        // At most 32767.
+        // At most 2³¹ − 1.
         self.count as usize
     }
 

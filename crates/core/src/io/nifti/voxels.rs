@@ -3,6 +3,7 @@
 use ::nifti::{Endianness, NiftiType};
 
 use super::super::ErrorKind;
+use super::super::formats::header::Header;
 use super::coded::Keys;
 
 /// Type, byte order and scaling of the voxels stored in a file.
@@ -20,14 +21,9 @@ pub(super) struct Encoding {
 impl Encoding {
     /// Reads type, byte order and scaling of the stored voxels from a header. Complex numbers, colours and unknown
     /// types are errors.
-    pub fn of(header: &::nifti::NiftiHeader) -> Result<Encoding, ErrorKind> {
-        use NiftiType::*;
-        let datatype =
-            header.data_type().map_err(|_| ErrorKind::VoxelType { found: format!("code {}", header.datatype) })?;
-        if matches!(datatype, Complex64 | Complex128 | Complex256 | Rgb24 | Rgba32 | Float128) {
-            return Err(ErrorKind::VoxelType { found: format!("{datatype:?}") });
-        }
-        let (slope, intercept) = (f64::from(header.scl_slope), f64::from(header.scl_inter));
+    pub fn of(header: &Header) -> Result<Encoding, ErrorKind> {
+        let datatype = header.data_type()?;
+        let (slope, intercept) = (header.scl_slope, header.scl_inter);
         let none = !slope.is_finite() || !intercept.is_finite() || slope == 0.0 || (slope, intercept) == (1.0, 0.0);
         let scaling = (!none).then_some((slope, intercept));
         Ok(Encoding { datatype, endianness: header.endianness, scaling })

@@ -1,9 +1,8 @@
 //! Fields of a NIfTI header that contradict each other, so that another program may place the image elsewhere.
 
-use ::nifti::NiftiHeader;
 use nalgebra::{Point3, Vector3};
 
-use super::grid_rule::SCANNER;
+use super::super::formats::header::{Header, SCANNER};
 use super::header;
 use crate::AffineTransform;
 
@@ -59,7 +58,7 @@ const ROUNDING_MM: f64 = 1e-3;
 
 /// Lists the contradictions in the header of an image with this number of voxels along each axis. In a slice, the
 /// voxel size along the third axis does not count.
-pub(super) fn of(header: &NiftiHeader, shape: [usize; 3]) -> Vec<HeaderWarning> {
+pub(super) fn of(header: &Header, shape: [usize; 3]) -> Vec<HeaderWarning> {
     let axes = if shape[2] == 1 { 2 } else { 3 };
     [forms_apart(header, shape), other_sizes(header, shape, axes), negative_sizes(header, shape, axes)]
         .into_iter()
@@ -70,11 +69,11 @@ pub(super) fn of(header: &NiftiHeader, shape: [usize; 3]) -> Vec<HeaderWarning> 
 
 /// Compares sform and qform in the case where ITK takes the qform although there is an sform: the header has both,
 /// and the sform's code is not that of scanner space.
-fn forms_apart(header: &NiftiHeader, shape: [usize; 3]) -> Option<HeaderWarning> {
+fn forms_apart(header: &Header, shape: [usize; 3]) -> Option<HeaderWarning> {
     if header.qform_code <= 0 || header.sform_code <= SCANNER {
         return None;
     }
-    let (sform, qform) = (header::sform(header), header::qform(header).ok()?);
+    let (sform, qform) = (header.sform(), header::qform(header).ok()?);
     let apart = (0..8).map(|corner: usize| {
         let index = Point3::from(Vector3::from_fn(|axis, _| ((corner >> axis & 1) * (shape[axis] - 1)) as f64));
         (sform.apply(&index) - qform.apply(&index)).norm() * header::unit_mm(header)
@@ -82,11 +81,11 @@ fn forms_apart(header: &NiftiHeader, shape: [usize; 3]) -> Option<HeaderWarning>
     Some(HeaderWarning::FormsApart { corners_mm: apart.fold(0.0, f64::max) })
 }
 
-fn other_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Option<HeaderWarning> {
+fn other_sizes(header: &Header, shape: [usize; 3], axes: usize) -> Option<HeaderWarning> {
     if header.sform_code <= 0 {
         return None;
     }
-    let AffineTransform { matrix, .. } = header::sform(header);
+    let AffineTransform { matrix, .. } = header.sform();
     let sform = Vector3::from_fn(|axis, _| matrix.column(axis).norm());
     // ITK takes the voxel size 1 where `pixdim` is not a valid size.
     let pixdim = header::sizes(header).map(|size| if size > 0.0 && size.is_finite() { size } else { 1.0 });
@@ -98,8 +97,8 @@ fn other_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Option<H
     })
 }
 
-fn negative_sizes(header: &NiftiHeader, shape: [usize; 3], axes: usize) -> Option<HeaderWarning> {
-    let pixdim = Vector3::from_fn(|axis, _| f64::from(header.pixdim[axis + 1]));
+fn negative_sizes(header: &Header, shape: [usize; 3], axes: usize) -> Option<HeaderWarning> {
+    let pixdim = Vector3::from_fn(|axis, _| header.pixdim[axis + 1]);
     let to_mm = header::unit_mm(header);
     Some(HeaderWarning::NegativeSizes {
         pixdim_mm: (pixdim * to_mm).into(),

@@ -1,15 +1,17 @@
-//! Writes NIfTI-1 files: little-endian, with names that end in `.nii.gz` or `.nii`.
+//! Writes images in the format of the name of the file.
 
 use std::ops::Range;
 use std::path::Path;
 
 use ::nifti::NiftiType;
 
+use super::super::formats::{self, Container, ImageFormat};
 use super::super::replace::replace;
 use super::super::target::Target;
 use super::super::{Deflated, Error, ErrorKind, ahead, gzip};
 use super::grid_rule::GridRule;
 use super::header;
+use super::read::Meaning;
 use crate::{Grid, LabelVolume, Volume};
 
 /// Number of voxel values that are converted and compressed together, as one piece of the file: of vectors, and of
@@ -19,16 +21,16 @@ pub(super) const PIECE: usize = Deflated::PIECE;
 /// would have too few for all threads.
 const VOLUME_PIECE: usize = 1 << 18;
 
-/// Writes a volume in single precision, compressed if the name ends in `.gz`. qform and sform are equal. The file
+/// Writes a volume in single precision, in the format of the name. In NIfTI, qform and sform are equal. The file
 /// appears when it is complete.
 ///
 /// # Errors
-/// A name of another format, an axis of more than 32767 voxels, a folder that does not exist or is full.
+/// A name of another format, an image that the format cannot store, a folder that does not exist or is full.
 pub fn write_volume<'a>(to: impl Into<Target<'a>>, volume: &Volume) -> Result<(), Error> {
     let body = Body {
         datatype: NiftiType::Float32,
         count: volume.voxels.len(),
-        append: &|range, out| append(out, volume.voxels[range].iter().copied()),
+        append: &|range, _, out| append(out, volume.voxels[range].iter().copied()),
     };
     write(to.into(), &volume.grid, Layout::Volume, &body)
 }
@@ -43,7 +45,7 @@ pub fn write_values<'a>(
     let body = Body {
         datatype: NiftiType::Float32,
         count: grid.len(),
-        append: &|range, out| append(out, range.map(&value)),
+        append: &|range, _, out| append(out, range.map(&value)),
     };
     write(to.into(), grid, Layout::Volume, &body)
 }
@@ -65,7 +67,7 @@ pub fn write_labels<'a>(to: impl Into<Target<'a>>, labels: &LabelVolume) -> Resu
     let body = Body {
         datatype,
         count: voxels.len(),
-        append: &|range, out| {
+        append: &|range, _, out| {
             let labels = voxels[range].iter();
             match datatype {
                 NiftiType::Uint8 => out.extend(labels.map(|&label| label as u8)),
@@ -83,7 +85,11 @@ pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], facto
     let body = Body {
         datatype: NiftiType::Float32,
         count: factors.len() * vectors.len(),
-        append: &|range, out| {
+        append: &|range, order, out| {
+            if let Order::Together(components) = order {
+                let value = |at: usize| factors[at % components] * vectors[at / components][at % components];
+                return append(out, range.map(value));
+            }
             for (axis, factor) in factors.iter().enumerate() {
                 let first = axis * vectors.len();
                 let [start, end] = [range.start, range.end].map(|at| at.clamp(first, first + vectors.len()) - first);
@@ -92,6 +98,24 @@ pub(crate) fn write_vectors(to: Target, grid: &Grid, vectors: &[[f32; 3]], facto
         },
     };
     write(to, grid, Layout::Vectors(factors.len()), &body)
+}
+
+/// Writes an image of vectors with three components, unchanged, with this meaning.
+pub(crate) fn write_meant_vectors(
+    to: Target,
+    grid: &Grid,
+    vectors: &[[f32; 3]],
+    meaning: Meaning,
+) -> Result<(), Error> {
+    let body = Body {
+        datatype: NiftiType::Float32,
+        count: 3 * vectors.len(),
+        append: &|range, order, out| match order {
+            Order::Together(_) => append(out, range.map(|at| vectors[at / 3][at % 3])),
+            Order::Apart => append(out, range.map(|at| vectors[at % vectors.len()][at / vectors.len()])),
+        },
+    };
+    write_meant(to, grid, Layout::Vectors(3), &body, meaning)
 }
 
 /// Writes the file of [`write_vectors`] from values that are compressed already. The name must end in `.nii.gz`.
@@ -115,7 +139,7 @@ pub fn write_deflated_volume<'a>(to: impl Into<Target<'a>>, grid: &Grid, deflate
 fn write_deflated(to: Target, grid: &Grid, layout: Layout, deflated: &Deflated) -> Result<(), Error> {
     let path = to.path;
     let wrap = |kind| Error::new(path, kind);
-    if !matches!(is_gzipped(path), Ok(true)) {
+    if ImageFormat::of(path) != Some(ImageFormat::Nifti { gzipped: true }) {
         return Err(wrap(ErrorKind::Extension(".nii.gz")));
     }
     let (what, axes) = layout.contents();
@@ -123,22 +147,22 @@ fn write_deflated(to: Target, grid: &Grid, layout: Layout, deflated: &Deflated) 
     if expected != found {
         return Err(wrap(ErrorKind::Count { what, expected, found }));
     }
-    let header = header::for_grid(grid, NiftiType::Float32, axes).map_err(wrap)?;
-    replace(to, |file| gzip::write_deflated(file, &header::to_bytes(&header), deflated))
+    let header = header::for_grid(grid, NiftiType::Float32, axes);
+    let file = formats::layout(path, &header, NiftiType::Float32).map_err(wrap)?;
+    replace(to, |out| gzip::write_deflated(out, &file.head, deflated))
 }
 
 /// The grid that a reader would get from the file that is written at `path`. This grid differs from `grid` by rounding,
-/// because headers store single-precision numbers.
+/// because headers of NIfTI-1 store single-precision numbers.
+///
+/// # Errors
+/// A name of another format; a grid that the format cannot store.
 pub fn stored_grid(path: &Path, grid: &Grid) -> Result<Grid, Error> {
+    let wrap = |kind| Error::new(path, kind);
     let header = header::for_grid(grid, NiftiType::Float32, None);
-    header.and_then(|header| GridRule::default().grid(&header, grid.shape)).map_err(|kind| Error::new(path, kind))
-}
-
-/// Whether a file with this name is compressed. A name of another format is an error.
-pub(super) fn is_gzipped(path: &Path) -> Result<bool, ErrorKind> {
-    let name = path.to_string_lossy().to_lowercase();
-    let gzipped = name.ends_with(".nii.gz");
-    if gzipped || name.ends_with(".nii") { Ok(gzipped) } else { Err(ErrorKind::Extension(".nii.gz or .nii")) }
+    let bytes = formats::layout(path, &header, NiftiType::Float32).map_err(wrap)?.head;
+    let read = formats::reread(&bytes).map_err(wrap)?.unwrap_or(header);
+    GridRule::default().grid(&read, grid.shape).map_err(wrap)
 }
 
 pub(super) fn append(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = f32>) {
@@ -151,7 +175,16 @@ pub(super) fn append(out: &mut Vec<u8>, values: impl ExactSizeIterator<Item = f3
 }
 
 /// A function that appends the bytes of a range of voxel values to a buffer, in the type of the NIfTI file.
-type Append<'a> = &'a (dyn Fn(Range<usize>, &mut Vec<u8>) + Sync);
+type Append<'a> = &'a (dyn Fn(Range<usize>, Order, &mut Vec<u8>) + Sync);
+
+/// Order of the numbers of a file.
+#[derive(Clone, Copy)]
+enum Order {
+    /// All voxels of the first component, then all of the second, and so on.
+    Apart,
+    /// All components of the first voxel, then all of the second, and so on. The number is that of the components.
+    Together(usize),
+}
 
 /// Kind of the data that a file holds for each voxel of the grid.
 #[derive(Clone, Copy)]
@@ -181,32 +214,59 @@ struct Body<'a> {
 }
 
 fn write(to: Target, grid: &Grid, layout: Layout, body: &Body) -> Result<(), Error> {
+    write_meant(to, grid, layout, body, Meaning::default())
+}
+
+fn write_meant(to: Target, grid: &Grid, layout: Layout, body: &Body, meaning: Meaning) -> Result<(), Error> {
     let path = to.path;
     let wrap = |kind| Error::new(path, kind);
-    let gzipped = is_gzipped(path).map_err(wrap)?;
     let (what, axes) = layout.contents();
     let expected = grid.len() * axes.unwrap_or(1);
     if body.count != expected {
         return Err(wrap(ErrorKind::Count { what, expected, found: body.count }));
     }
-    let header = header::for_grid(grid, body.datatype, axes).map_err(wrap)?;
-    let head = header::to_bytes(&header);
+    let mut header = header::for_grid(grid, body.datatype, axes);
+    (header.intent_name, header.intent_p1) = (meaning.name, meaning.parameter.into());
+    let file = formats::layout(path, &header, body.datatype).map_err(wrap)?;
     let bytes_each = body.datatype.size_of();
+    let gzipped = file.container != Container::Plain && file.container != Container::Apart { gzipped: false };
     let (piece, content) = match layout {
         Layout::Volume if gzipped => (VOLUME_PIECE / bytes_each, gzip::Content::Values),
         Layout::Volume => (PIECE, gzip::Content::Values),
         Layout::Vectors(_) => (PIECE, gzip::Content::Displacements),
     };
-    // The header of the file is a piece of its own, so that the pieces of the values do not depend on it.
-    let pieces = 1 + body.count.div_ceil(piece);
-    let make = |index: usize, out: &mut Vec<u8>| match index.checked_sub(1) {
-        None => out.extend_from_slice(&head),
-        Some(index) => (body.append)(index * piece..body.count.min((index + 1) * piece), out),
+    let order = match axes {
+        Some(components) if file.together => Order::Together(components),
+        _ => Order::Apart,
     };
-    replace(to, |file| {
-        if gzipped {
-            return gzip::write(file, pieces, piece * bytes_each, content, make);
+    let values = |index: usize, out: &mut Vec<u8>| {
+        let range = index * piece..body.count.min((index + 1) * piece);
+        let before = out.len();
+        (body.append)(range, order, out);
+        if file.big_endian {
+            out[before..].chunks_exact_mut(bytes_each).for_each(<[u8]>::reverse);
         }
-        ahead::write(pieces, make, |bytes| file.pass(bytes))
-    })
+    };
+    let pieces = body.count.div_ceil(piece);
+    // The header of the file is a piece of its own, so that the pieces of the values do not depend on it.
+    let with_head = |index: usize, out: &mut Vec<u8>| match index.checked_sub(1) {
+        None => out.extend_from_slice(&file.head),
+        Some(index) => values(index, out),
+    };
+    match file.container {
+        Container::Plain => replace(to, |out| ahead::write(1 + pieces, with_head, |bytes| out.pass(bytes))),
+        Container::Gzip => replace(to, |out| gzip::write(out, 1 + pieces, piece * bytes_each, content, with_head)),
+        Container::GzipVoxels => replace(to, |out| {
+            out.pass(file.head.clone())?;
+            gzip::write(out, pieces, piece * bytes_each, content, values)
+        }),
+        Container::Apart { gzipped } => {
+            let voxels = formats::companion(path).unwrap_or_default();
+            replace(&voxels, |out| match gzipped {
+                true => gzip::write(out, pieces, piece * bytes_each, content, values),
+                false => ahead::write(pieces, values, |bytes| out.pass(bytes)),
+            })?;
+            replace(to, |out| out.pass(file.head.clone()).map(drop))
+        }
+    }
 }

@@ -1,13 +1,14 @@
-//! Writes NIfTI files of several volumes, such as time series. The volumes are written one by one, so that only one
+//! Writes files of several volumes, such as time series. The volumes are written one by one, so that only one
 //! volume must be in memory at a time.
 
-use ::nifti::{NiftiHeader, NiftiType};
+use ::nifti::NiftiType;
 
+use super::super::formats::header::Header;
+use super::super::formats::{self, Container, Layout};
 use super::super::replace::replace;
 use super::super::target::{Heard, Target};
 use super::super::{Error, ErrorKind, gzip};
-use super::header;
-use super::write::{PIECE, append, is_gzipped};
+use super::write::{PIECE, append};
 
 /// Type in which the values of a file are stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -171,7 +172,7 @@ impl Piece for Bits {
 
 /// Description of a file to which volumes of equal size are written one by one.
 pub(super) struct File {
-    pub header: NiftiHeader,
+    pub header: Header,
     /// Number of voxels of each volume.
     pub each: usize,
     /// Number of volumes of the file.
@@ -189,15 +190,14 @@ pub(super) fn write<T: Piece, E: From<Error>>(
 ) -> Result<(), E> {
     let path = to.path;
     let wrap = |kind| Error::new(path, kind);
-    let gzipped = is_gzipped(path).map_err(wrap)?;
     let File { header, each, count, stored } = file;
     let (each, count) = (*each, *count);
-    let head = header::to_bytes(header);
+    let layout = formats::layout(path, header, stored.datatype()).map_err(wrap)?;
     // The error that ended the writing of the file, for instance one of the function that makes the volumes. It is kept
     // here, because the function that writes the file can return only errors of the operating system.
     let mut failed = None;
-    let written = replace(to, |file| {
-        let mut pieces = Pieces::start(file, gzipped, head, count * each, *stored)?;
+    let mut write = |out: &mut Heard| {
+        let mut pieces = Pieces::start(out, &layout, count * each, *stored)?;
         for index in 0..count {
             let before = pieces.waiting.len();
             let result = next(index, &mut pieces.waiting);
@@ -210,10 +210,23 @@ pub(super) fn write<T: Piece, E: From<Error>>(
                 failed = Some(error);
                 return Err(std::io::Error::other("no volume"));
             }
-            pieces.write_full_batches()?;
+            if !layout.together {
+                pieces.write_full_batches()?;
+            }
+        }
+        if layout.together {
+            let apart = std::mem::take(&mut pieces.waiting);
+            let voxels = (0..each).flat_map(|voxel| (0..count).map(move |component| component * each + voxel));
+            pieces.waiting = voxels.map(|at| apart[at]).collect();
         }
         pieces.end()
-    });
+    };
+    let written = match (layout.container, formats::companion(path)) {
+        (Container::Apart { .. }, Some(voxels)) => {
+            replace(&voxels, write).and_then(|()| replace(to, |out| out.pass(layout.head.clone()).map(drop)))
+        }
+        _ => replace(to, |out| write(out)),
+    };
     match failed {
         Some(error) => Err(error),
         None => Ok(written?),
@@ -224,12 +237,15 @@ pub(super) fn write<T: Piece, E: From<Error>>(
 /// depend on how many volumes are added together, so the bytes of the compressed file do not either.
 struct Pieces<'w, 'f, 'a, T> {
     out: Out<'w, 'f, 'a>,
-    /// Bytes of the NIfTI header. They are written together with the first voxel values; afterwards the buffer is
+    /// Bytes of the header. They are written together with the first voxel values; afterwards the buffer is
     /// empty.
     head: Vec<u8>,
     /// Voxel values of the added volumes that are not yet written to the file.
     waiting: Vec<T>,
     stored: Stored,
+    big_endian: bool,
+    /// Bytes that follow the voxel values.
+    tail: Vec<u8>,
 }
 
 enum Out<'w, 'f, 'a> {
@@ -238,19 +254,27 @@ enum Out<'w, 'f, 'a> {
 }
 
 impl<'w, 'f, 'a, T: Piece> Pieces<'w, 'f, 'a, T> {
-    /// Starts to write a NIfTI file that will hold `count` voxel values.
+    /// Starts to write a file that will hold `values` voxel values.
     fn start(
         file: &'w mut Heard<'f, 'a>,
-        gzipped: bool,
-        head: Vec<u8>,
+        layout: &Layout,
         values: usize,
         stored: Stored,
     ) -> std::io::Result<Pieces<'w, 'f, 'a, T>> {
-        let out = match gzipped {
-            true => Out::Gzip(gzip::Writer::start(file, values.div_ceil(PIECE), gzip::Content::Values)?),
-            false => Out::Plain(file),
+        let tail = layout.tail.clone();
+        let pieces = values.div_ceil(PIECE) + usize::from(!tail.is_empty());
+        let gzip = |file| gzip::Writer::start(file, pieces, gzip::Content::Values).map(Out::Gzip);
+        let (head, out) = match layout.container {
+            Container::Plain => (layout.head.clone(), Out::Plain(file)),
+            Container::Gzip => (layout.head.clone(), gzip(file)?),
+            Container::GzipVoxels => {
+                file.pass(layout.head.clone())?;
+                (Vec::new(), gzip(file)?)
+            }
+            Container::Apart { gzipped: true } => (Vec::new(), gzip(file)?),
+            Container::Apart { gzipped: false } => (Vec::new(), Out::Plain(file)),
         };
-        Ok(Pieces { out, head, waiting: Vec::new(), stored })
+        Ok(Pieces { out, head, waiting: Vec::new(), stored, big_endian: layout.big_endian, tail })
     }
 
     /// Writes the waiting voxel values (`waiting`) in whole batches; the threads compress a batch together. Values at
@@ -268,21 +292,32 @@ impl<'w, 'f, 'a, T: Piece> Pieces<'w, 'f, 'a, T> {
     /// Writes all voxel values that are not yet written, and ends the file.
     fn end(mut self) -> std::io::Result<()> {
         self.write(0, self.waiting.len())?;
+        let tail = self.tail;
         match self.out {
-            Out::Plain(_) => Ok(()),
-            Out::Gzip(writer) => writer.end(),
+            Out::Plain(file) => file.pass(tail).map(drop),
+            Out::Gzip(mut writer) => {
+                writer.write_batch(usize::from(!tail.is_empty()), |_, out| out.extend_from_slice(&tail))?;
+                writer.end()
+            }
         }
     }
 
     /// Writes the voxel values of `waiting` from index `start` to `end`. `start` must be a multiple of the number of
     /// values that are compressed as one piece.
     fn write(&mut self, start: usize, end: usize) -> std::io::Result<()> {
-        let (values, stored) = (&self.waiting[start..end], self.stored);
+        let (values, stored, big_endian) = (&self.waiting[start..end], self.stored, self.big_endian);
+        let append = |out: &mut Vec<u8>, piece: &[T]| {
+            let before = out.len();
+            T::append(stored, out, piece);
+            if big_endian {
+                out[before..].chunks_exact_mut(stored.size()).for_each(<[u8]>::reverse);
+            }
+        };
         let mut head = std::mem::take(&mut self.head);
         match &mut self.out {
             Out::Plain(file) => {
                 for piece in values.chunks(PIECE) {
-                    T::append(stored, &mut head, piece);
+                    append(&mut head, piece);
                     head = file.pass(head)?;
                     head.clear();
                 }
@@ -293,7 +328,7 @@ impl<'w, 'f, 'a, T: Piece> Pieces<'w, 'f, 'a, T> {
                 writer.write_batch(values.len().div_ceil(PIECE), |index, out| {
                     out.extend_from_slice(if index == 0 { &head } else { &[] });
                     let start = (index - first) * PIECE;
-                    T::append(stored, out, &values[start..values.len().min(start + PIECE)]);
+                    append(out, &values[start..values.len().min(start + PIECE)]);
                 })
             }
         }

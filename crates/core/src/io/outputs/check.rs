@@ -6,6 +6,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use super::super::companion;
 use super::error::{OutputError, OutputErrorKind};
 use super::temporary::Temporary;
 use crate::failpoint::{self, Operation};
@@ -31,10 +32,11 @@ pub fn check<T: AsRef<Path>, P: AsRef<Path>>(
     targets: impl IntoIterator<Item = T>,
     inputs: impl IntoIterator<Item = P>,
 ) -> Result<(), OutputError> {
-    let targets: Vec<T> = targets.into_iter().collect();
+    let targets = targets.into_iter().map(|target| target.as_ref().to_owned());
+    let targets: Vec<PathBuf> = targets.flat_map(|target| [companion(&target), Some(target)]).flatten().collect();
     let mut folders = BTreeSet::new();
     for target in &targets {
-        let folder = check_target(target.as_ref())?;
+        let folder = check_target(target)?;
         if folders.insert(folder) {
             Temporary::folder_in(folder).map(drop).map_err(|source| folder_error(folder, source))?;
         }
@@ -85,11 +87,10 @@ pub fn make_folder(path: &Path) -> Result<(), OutputError> {
 
 /// Returns an error if two outputs have the same name in the same folder, even if their paths name the folder in
 /// different ways.
-fn check_different<T: AsRef<Path>>(targets: &[T]) -> Result<(), OutputError> {
+fn check_different(targets: &[PathBuf]) -> Result<(), OutputError> {
     let mut folders: BTreeMap<&Path, PathBuf> = BTreeMap::new();
     let mut known = BTreeSet::new();
     for target in targets {
-        let target = target.as_ref();
         let folder = folder_of(target);
         let canonical =
             folders.entry(folder).or_insert_with(|| folder.canonicalize().unwrap_or_else(|_| folder.to_owned()));
@@ -101,14 +102,13 @@ fn check_different<T: AsRef<Path>>(targets: &[T]) -> Result<(), OutputError> {
 }
 
 /// Returns an error if an output exists already and is the same file as an input.
-fn check_no_input<T: AsRef<Path>, P: AsRef<Path>>(
-    targets: &[T],
+fn check_no_input<P: AsRef<Path>>(
+    targets: &[PathBuf],
     inputs: impl IntoIterator<Item = P>,
 ) -> Result<(), OutputError> {
     let mut inputs = Some(inputs);
     let mut known = BTreeSet::new();
     for target in targets {
-        let target = target.as_ref();
         let Ok(existing) = target.canonicalize() else { continue };
         // The paths of the inputs are resolved only if an output exists already, because resolving many paths takes
         // time.

@@ -6,7 +6,7 @@ use std::thread::{Builder, JoinHandle};
 
 use rayon::prelude::*;
 
-use super::super::Target;
+use super::super::{Target, companion};
 use super::check::{check_target, folder_error};
 use super::error::{NamesPath, OutputError, OutputErrorKind};
 use super::space::Reserved;
@@ -129,6 +129,10 @@ impl Outputs {
     /// Makes the temporary path at which the output `target` is written.
     fn begin(&mut self, target: &Path) -> Result<PathBuf, OutputError> {
         let path = self.hidden_folder(target)?.join(target.file_name().unwrap_or_default());
+        // The voxels come first: a header without its voxels is not an image.
+        if let (Some(voxels), Some(place)) = (companion(&path), companion(target)) {
+            self.files.push((voxels, place));
+        }
         self.files.push((path.clone(), target.to_owned()));
         Ok(path)
     }

@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use antsreg_console::Refusal;
-use antsreg_core::io::itk;
 use antsreg_core::io::nifti::Stored;
+use antsreg_core::io::{ImageFormat, itk};
 use antsreg_study::apply::{Kind, Reading};
-use antsreg_study::transforms::{TransformFile, is_nifti};
+use antsreg_study::transforms::{TransformFile, is_image_output};
 
 use crate::ants::interpolation;
 use crate::ants::words::{self, Flag, Given, Value, flag, long, switch};
@@ -108,8 +108,10 @@ impl Output {
     fn checked(self, shown: &str) -> Result<Output, Refusal> {
         let extension = self.path().extension().unwrap_or_default().to_string_lossy().to_lowercase();
         let (fits, expected) = match &self {
-            Output::Image(path) => (is_nifti(path), ".nii.gz or .nii"),
-            Output::Field(path) => (is_nifti(path) || itk::is_composite(path), ".nii.gz, .nii or .h5"),
+            Output::Image(path) => (is_image_output(path), ImageFormat::NAMES),
+            Output::Field(path) => {
+                (is_image_output(path) || itk::is_composite(path), ".nii.gz, .nii, .nrrd, .mha or .h5")
+            }
             Output::Affine { .. } => (["mat", "txt", "tfm"].contains(&extension.as_str()), ".mat, .txt or .tfm"),
             Output::Composite(path) => (itk::is_composite(path), ".h5"),
         };
@@ -246,7 +248,7 @@ mod tests {
         assert_eq!(output("DisplacementField[a.h5]"), Ok(Some(Output::Field(path("a.h5")))));
         assert_eq!(output("linear[a.txt,1]"), Ok(Some(Output::Affine { path: path("a.txt"), inverted: true })));
         assert_eq!(output("CompositeTransform[a.h5]"), Ok(Some(Output::Composite(path("a.h5")))));
-        for text in ["a.mha", "[a.nrrd,1]", "Linear[a.nii]", "Linear[]", "Other[a.nii]", "[a.nii,yes]", "[a.nii,1,1]"]
+        for text in ["a.png", "[a.png,1]", "Linear[a.nii]", "Linear[]", "Other[a.nii]", "[a.nii,yes]", "[a.nii,1,1]"]
         {
             assert!(output(text).is_err(), "{text}");
         }

@@ -8,7 +8,9 @@ use antsreg_console::{CliError, Refusal};
 use antsreg_core::io::nifti::{self, GridRule};
 use antsreg_core::io::outputs::Outputs;
 use antsreg_core::{LabelVolume, Volume};
-use antsreg_study::transforms::is_nifti;
+use antsreg_study::transforms::is_image_output;
+
+use crate::ants::refused_name;
 
 /// Images and label maps of the atlases, on the grid of the target image.
 pub struct Atlases {
@@ -136,12 +138,12 @@ impl FusedFiles {
 /// Checks the name of an image to write.
 ///
 /// # Errors
-/// A name that does not end in .nii.gz or .nii.
+/// A name of a format that is not written.
 pub fn image_name(path: impl Into<PathBuf>) -> Result<PathBuf, Refusal> {
     let path = path.into();
-    match is_nifti(&path) {
+    match is_image_output(&path) {
         true => Ok(path),
-        false => Err(Refusal::not_served(path.display(), "use a name that ends in .nii.gz or .nii")),
+        false => Err(refused_name(path.display())),
     }
 }
 
