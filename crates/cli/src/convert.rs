@@ -9,8 +9,7 @@ use antsreg_core::{Grid, Transform, TransformChain};
 use antsreg_study::{self as study, inputs};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
-/// Convert affine transforms and warps between the formats of ITK (ANTs), FSL, FreeSurfer, AFNI, MRtrix, NiftyReg, SPM
-/// and X5.
+/// Convert affine transforms and warps between the formats of several programs.
 ///
 /// A transform maps points of the fixed image to the moving image. Affine maps: itk (.mat, .txt, .tfm, .h5), fsl
 /// (FLIRT's matrix), lta (FreeSurfer), afni (.aff12.1D), mrtrix and niftyreg (matrix), x5. Warps: itk (an image, or

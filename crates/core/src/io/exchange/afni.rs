@@ -5,7 +5,7 @@ use nalgebra::Matrix4;
 
 use super::super::ErrorKind;
 use super::super::formats::header::flipped;
-use super::{checked, matrix};
+use super::matrix::{self, checked};
 use crate::AffineTransform;
 
 /// The line before the numbers, as AFNI writes it.

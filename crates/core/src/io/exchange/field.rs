@@ -7,7 +7,7 @@ use nalgebra::Point3;
 
 use super::super::nifti::{self, GridRule, Meaning, Series, Timing, Vectors};
 use super::super::{Error, ErrorKind};
-use super::TransformFormat;
+use super::format::TransformFormat;
 use crate::{DisplacementField, Grid, Volume};
 
 /// NIfTI's name of the intent in NiftyReg's files, and the numbers of its kinds.

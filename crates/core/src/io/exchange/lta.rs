@@ -8,7 +8,7 @@ use nalgebra::{Matrix3, Matrix4, Vector3};
 
 use super::super::ErrorKind;
 use super::super::formats::text::{joined, number, numbers, refused};
-use super::checked;
+use super::matrix::checked;
 use crate::{AffineTransform, Grid};
 
 /// Types of LTA that are read: the matrix maps voxel indices, or RAS mm of the scanner.

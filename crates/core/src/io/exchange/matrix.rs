@@ -4,7 +4,6 @@
 use nalgebra::Matrix4;
 
 use super::super::ErrorKind;
-use super::checked;
 use crate::AffineTransform;
 
 /// Largest accepted difference of a number in the last row from 0 0 0 1.
@@ -29,4 +28,13 @@ pub(super) fn parse(text: &str) -> Result<AffineTransform, ErrorKind> {
         return Err(ErrorKind::LastRow(last));
     }
     checked(AffineTransform::from_homogeneous(&matrix))
+}
+
+/// The affine map of a matrix, which must be finite and not singular.
+pub(super) fn checked(affine: AffineTransform) -> Result<AffineTransform, ErrorKind> {
+    if let Some((index, value)) = affine.to_homogeneous().transpose().iter().enumerate().find(|(_, v)| !v.is_finite())
+    {
+        return Err(ErrorKind::NotFiniteNumber { what: "matrix", index, value: *value });
+    }
+    affine.inverse().map(|_| affine).ok_or(ErrorKind::Singular)
 }

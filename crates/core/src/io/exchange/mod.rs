@@ -5,6 +5,7 @@
 
 mod afni;
 mod field;
+mod format;
 mod lta;
 mod matrix;
 mod x5;
@@ -13,31 +14,10 @@ use std::path::Path;
 
 use nalgebra::Point3;
 
-use super::{Error, ErrorKind, ImageFormat, fsl, itk, small};
-use crate::{AffineTransform, Grid, Transform, TransformChain};
+pub use format::TransformFormat;
 
-/// A format of transforms.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TransformFormat {
-    /// ITK and ANTs: affine `.mat`, `.txt`, `.tfm`; displacement field (an image); composite `.h5`. LPS mm.
-    Itk,
-    /// FSL's FLIRT: a 4 × 4 matrix, moving to fixed, in scaled mm.
-    Fsl,
-    /// FreeSurfer's LTA: an affine map, moving to fixed, RAS mm or voxels.
-    Lta,
-    /// AFNI's `.aff12.1D`: an affine map, fixed to moving, LPS mm.
-    Afni,
-    /// MRtrix: a 4 × 4 matrix, or an image of positions in the moving image along the fourth axis; RAS mm.
-    Mrtrix,
-    /// NiftyReg: a 4 × 4 matrix, or an image of positions in the moving image; RAS mm.
-    NiftyReg,
-    /// NiftyReg's displacement fields. In all else like [`TransformFormat::NiftyReg`].
-    NiftyRegDisplacements,
-    /// SPM's deformations (`y_…nii`): an image of positions in the moving image, RAS mm.
-    Spm,
-    /// X5, the HDF5 files of nitransforms: an affine map or a displacement field, RAS mm.
-    X5,
-}
+use super::{Error, ErrorKind, ImageFormat, fsl, itk, small};
+use crate::{Grid, Transform, TransformChain};
 
 /// The grids of the two images of a transform, where they are known.
 #[derive(Debug, Clone, Copy, Default)]
@@ -158,7 +138,7 @@ impl TransformFormat {
         let text =
             |text: String| super::replace::replace(path, |file| std::io::Write::write_all(file, text.as_bytes()));
         let affine = match transform {
-            _ if self == TransformFormat::X5 => return x5::write(path, transform, spaces),
+            _ if self == TransformFormat::X5 => return x5::write(path, transform, spaces.fixed),
             Transform::Displacement(field) if self == TransformFormat::Itk && !itk::is_composite(path) => {
                 return itk::write_warp(path, field);
             }
@@ -215,13 +195,4 @@ fn check_straight(spaces: Spaces) -> Result<(), ErrorKind> {
         true => Err(ErrorKind::Oblique),
         false => Ok(()),
     }
-}
-
-/// The affine map of a matrix, which must be finite and not singular.
-fn checked(affine: AffineTransform) -> Result<AffineTransform, ErrorKind> {
-    if let Some((index, value)) = affine.to_homogeneous().transpose().iter().enumerate().find(|(_, v)| !v.is_finite())
-    {
-        return Err(ErrorKind::NotFiniteNumber { what: "matrix", index, value: *value });
-    }
-    affine.inverse().map(|_| affine).ok_or(ErrorKind::Singular)
 }

@@ -11,7 +11,7 @@ use nalgebra::Matrix4;
 
 use super::super::replace::replace;
 use super::super::{Error, ErrorKind, read_bytes};
-use super::{Spaces, checked};
+use super::matrix::checked;
 use crate::{AffineTransform, DisplacementField, Grid, Transform, memory};
 
 /// The group of the first transform.
@@ -98,18 +98,18 @@ fn field(group: &Group) -> Result<DisplacementField, ErrorKind> {
 }
 
 /// Writes one transform. The domain of an affine map is the fixed grid, if it is known.
-pub(super) fn write(path: &Path, transform: &Transform, spaces: Spaces) -> Result<(), Error> {
-    let bytes = encode(transform, spaces).map_err(|kind| Error::new(path, kind))?;
+pub(super) fn write(path: &Path, transform: &Transform, fixed: Option<&Grid>) -> Result<(), Error> {
+    let bytes = encode(transform, fixed).map_err(|kind| Error::new(path, kind))?;
     replace(path, |file| file.write_all(&bytes))
 }
 
-fn encode(transform: &Transform, spaces: Spaces) -> Result<Vec<u8>, ErrorKind> {
+fn encode(transform: &Transform, fixed: Option<&Grid>) -> Result<Vec<u8>, ErrorKind> {
     let at = |name: &str| format!("{FIRST}/{name}");
     let (kind, subtype, representation, domain, data) = match transform {
         Transform::Affine(affine) => {
             let rows: Vec<f64> = affine.to_homogeneous().transpose().iter().copied().collect();
             let data = DatasetBuilder::typed_data(at("Transform"), [4, 4], &rows)?;
-            ("linear", "affine", "matrix", spaces.fixed, data)
+            ("linear", "affine", "matrix", fixed, data)
         }
         Transform::Displacement(field) => {
             let [nx, ny, nz] = field.grid.shape;

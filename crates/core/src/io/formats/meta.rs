@@ -9,8 +9,8 @@ use nalgebra::{Matrix3, Vector3};
 use super::super::ErrorKind;
 use super::super::source::Packing;
 use super::header::{Header, VECTOR_INTENT, dimensions, flipped};
+use super::place::{File, Parsed, Place, Start};
 use super::text::{joined, number, numbers, refused, wrong};
-use super::{File, Parsed, Place, Start};
 use crate::AffineTransform;
 
 /// Names of voxel types; the first of each type is written.
@@ -26,6 +26,9 @@ const TYPES: [(NiftiType, &[&str]); 10] = [
     (NiftiType::Float32, &["MET_FLOAT"]),
     (NiftiType::Float64, &["MET_DOUBLE"]),
 ];
+
+/// The fields of a header by name.
+type Fields = HashMap<String, String>;
 
 /// The field after which the voxels begin.
 const LAST: &str = "ElementDataFile";
@@ -108,7 +111,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Parsed>, ErrorKind> {
 
 /// The fields of a header by name, and the number of bytes up to the voxels; `None` if the header does not end in these
 /// bytes. The last line may lack its end.
-fn fields(bytes: &[u8]) -> Result<Option<(HashMap<String, String>, u64)>, ErrorKind> {
+fn fields(bytes: &[u8]) -> Result<Option<(Fields, u64)>, ErrorKind> {
     let mut fields = HashMap::new();
     let mut rest = bytes;
     while !rest.is_empty() {
@@ -135,7 +138,7 @@ fn fields(bytes: &[u8]) -> Result<Option<(HashMap<String, String>, u64)>, ErrorK
 /// The bytes of a header. `voxels` is the name of the file with the voxels if these are apart.
 pub(super) fn to_bytes(header: &Header, datatype: NiftiType, voxels: Option<&str>) -> Result<Vec<u8>, ErrorKind> {
     let (volumes, components) = (header.extent(4), header.extent(5));
-    if components > 1 && header.intent_code != VECTOR_INTENT || volumes > 1 && components > 1 {
+    if components > 1 && (header.intent_code != VECTOR_INTENT || volumes > 1) {
         return Err(ErrorKind::NotStorable { format: "MetaImage", what: "matrices in each voxel".into() });
     }
     let map = flipped(header.sform());

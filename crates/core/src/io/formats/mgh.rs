@@ -8,7 +8,7 @@ use nalgebra::{Matrix3, Vector3};
 
 use super::super::ErrorKind;
 use super::header::{Header, dimensions};
-use super::{Parsed, Place};
+use super::place::{Parsed, Place};
 use crate::AffineTransform;
 
 /// Length of the header, bytes; the voxels follow.

@@ -8,6 +8,7 @@ mod name;
 mod nifti;
 mod nrrd;
 mod open;
+mod place;
 pub(super) mod text;
 
 use std::path::Path;
@@ -15,58 +16,10 @@ use std::path::Path;
 use ::nifti::NiftiType;
 
 use super::ErrorKind;
-use super::source::Packing;
 use header::Header;
 
 pub use name::{ImageFormat, companion};
 pub(super) use open::{Opened, open};
-
-/// Largest length of a header that is text, bytes.
-const LONGEST_TEXT: u64 = 1 << 18;
-
-/// What the bytes of a header say.
-struct Parsed {
-    header: Header,
-    place: Place,
-}
-
-/// The place of an image's voxels.
-struct Place {
-    file: File,
-    start: Start,
-    packing: Packing,
-    /// Number of components of each voxel, if these are stored together. Otherwise all voxels of the first component
-    /// come first, then all of the second, and so on.
-    together: Option<u64>,
-}
-
-/// The file with the voxels.
-enum File {
-    /// The file of the header.
-    Same,
-    /// The file that belongs to the header of a `.hdr` and `.img` pair.
-    Pair,
-    /// The file of this name in the folder of the header.
-    Named(String),
-}
-
-/// Position of the first voxel in its file.
-enum Start {
-    /// So many bytes after the start.
-    At(u64),
-    /// The voxels are the last bytes of the file.
-    AtEnd,
-}
-
-impl Place {
-    fn here(start: u64) -> Place {
-        Place { file: File::Same, start: Start::At(start), packing: Packing::None, together: None }
-    }
-
-    fn pair(start: u64) -> Place {
-        Place { file: File::Pair, ..Place::here(start) }
-    }
-}
 
 /// Whether a file with these first bytes is an image.
 pub(super) fn is_image(bytes: &[u8]) -> bool {

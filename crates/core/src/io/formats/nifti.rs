@@ -4,7 +4,7 @@ use ::nifti::{Endianness, NiftiHeader};
 
 use super::super::{ErrorKind, foreign};
 use super::header::Header;
-use super::{Parsed, Place};
+use super::place::{Parsed, Place};
 
 /// Lengths of the headers, without the four bytes that say whether extensions follow.
 pub(super) const LENGTH_1: usize = 348;

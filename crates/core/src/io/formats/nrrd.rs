@@ -10,9 +10,12 @@ use nalgebra::{Matrix3, Vector3};
 use super::super::ErrorKind;
 use super::super::source::Packing;
 use super::header::{Header, VECTOR_INTENT, dimensions, flipped};
+use super::place::{File, Parsed, Place, Start};
 use super::text::{joined, number, numbers, refused, wrong};
-use super::{File, Parsed, Place, Start};
 use crate::AffineTransform;
+
+/// The fields of a header by their names in lower case without spaces.
+type Fields = HashMap<String, String>;
 
 /// The first bytes of every file.
 pub(super) const MAGIC: &[u8] = b"NRRD000";
@@ -119,7 +122,7 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Option<Parsed>, ErrorKind> {
 
 /// The fields of a header by their names in lower case without spaces, and the number of bytes up to the voxels; `None`
 /// if the header does not end in these bytes. A detached header may end with its file.
-fn fields(bytes: &[u8]) -> Result<Option<(HashMap<String, String>, u64)>, ErrorKind> {
+fn fields(bytes: &[u8]) -> Result<Option<(Fields, u64)>, ErrorKind> {
     let mut fields = HashMap::new();
     let mut rest = bytes;
     let mut at = 0;
@@ -148,7 +151,7 @@ fn fields(bytes: &[u8]) -> Result<Option<(HashMap<String, String>, u64)>, ErrorK
 }
 
 /// Where the voxels are. `end` is the length of the header.
-fn place(fields: &HashMap<String, String>, end: u64, together: Option<u64>) -> Result<Place, ErrorKind> {
+fn place(fields: &Fields, end: u64, together: Option<u64>) -> Result<Place, ErrorKind> {
     let field = |name: &str| fields.get(name).map(String::as_str);
     let encoding = field("encoding").ok_or(ErrorKind::FieldMissing("encoding"))?;
     let packing = match encoding.to_lowercase().as_str() {
@@ -178,7 +181,7 @@ fn place(fields: &HashMap<String, String>, end: u64, together: Option<u64>) -> R
 
 /// The map from voxel indices to RAS mm, and the step along a fourth axis.
 fn map(
-    fields: &HashMap<String, String>,
+    fields: &Fields,
     directions: Option<&[Option<Vec<f64>>]>,
     space: &[usize],
 ) -> Result<(AffineTransform, f64), ErrorKind> {
@@ -259,7 +262,7 @@ fn vectors(field: &str, text: &str) -> Result<Vec<Option<Vec<f64>>>, ErrorKind> 
 pub(super) fn to_bytes(header: &Header, datatype: NiftiType, voxels: Option<&str>) -> Result<Vec<u8>, ErrorKind> {
     let (volumes, components) = (header.extent(4), header.extent(5));
     let is_vector = header.intent_code == VECTOR_INTENT;
-    if components > 1 && !is_vector || volumes > 1 && components > 1 {
+    if components > 1 && (!is_vector || volumes > 1) {
         return Err(ErrorKind::NotStorable { format: "NRRD", what: "matrices in each voxel".into() });
     }
     let map = flipped(header.sform());

@@ -5,7 +5,11 @@ use std::path::{Path, PathBuf};
 use super::super::source::{Packing, Source};
 use super::super::{Error, ErrorKind, small};
 use super::header::Header;
-use super::{File, LONGEST_TEXT, Parsed, Place, Start, meta, mgh, nifti, nrrd};
+use super::place::{File, Parsed, Place, Start};
+use super::{meta, mgh, nifti, nrrd};
+
+/// Largest length of a header that is text, bytes.
+const LONGEST_TEXT: u64 = 1 << 18;
 
 /// An image whose header has been read.
 pub(in crate::io) struct Opened {
