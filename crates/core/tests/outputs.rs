@@ -130,7 +130,7 @@ fn a_file_that_fails_in_the_background_fails_the_set() {
     };
     for error in [failing().wait().unwrap_err(), failing().commit().unwrap_err()] {
         assert_eq!(error.path, target);
-        assert!(error.to_string().contains(".nii.gz or .nii"), "{error}");
+        assert!(error.to_string().contains(".nii.gz, .nii"), "{error}");
     }
     // A set that is given up waits for its files, so that none appears in a folder that was removed.
     drop(failing());
