@@ -23,6 +23,18 @@ impl Error {
     }
 }
 
+/// A field of a header with a valid value that is not supported.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the field `{field}` of the header is \"{found}\", expected {expected}")]
+pub struct FieldNotServed {
+    /// Name of the field.
+    pub field: String,
+    /// Value of the field.
+    pub found: String,
+    /// Values that are supported.
+    pub expected: &'static str,
+}
+
 /// Reasons why a file cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -99,20 +111,13 @@ pub enum ErrorKind {
     #[error("the field `{field}` of the header cannot be read: found \"{found}\"")]
     Field {
         /// Name of the field.
-        field: String,
+        field: Box<str>,
         /// Value of the field, shortened.
-        found: String,
+        found: Box<str>,
     },
     /// A field of a header has a valid value that is not supported.
-    #[error("the field `{field}` of the header is \"{found}\", expected {expected}")]
-    FieldNotServed {
-        /// Name of the field.
-        field: String,
-        /// Value of the field.
-        found: String,
-        /// Values that are supported.
-        expected: &'static str,
-    },
+    #[error("{0}")]
+    FieldNotServed(Box<FieldNotServed>),
     /// The format of the output cannot store this kind of transform.
     #[error("{format} files cannot store {what}; choose another format")]
     NotHeld {
@@ -139,7 +144,7 @@ pub enum ErrorKind {
     #[error("impossible dimensions: dim = {dim:?}, expected dim[0] from 1 to 7 and every used dimension positive")]
     Dimensions {
         /// The field `dim` of the header, as in NIfTI: the number of axes, then the number of elements along each axis.
-        dim: [i64; 8],
+        dim: Box<[i64; 8]>,
     },
     /// The transform moves points out of the plane of the slices, so it cannot be written as a two-dimensional
     /// transform.
@@ -163,7 +168,7 @@ pub enum ErrorKind {
         /// Number of volumes in the file.
         count: u64,
         /// The field `dim` of the header, as in NIfTI: the number of axes, then the number of elements along each axis.
-        dim: [i64; 8],
+        dim: Box<[i64; 8]>,
     },
     /// The number of volumes is 0, or more than an image can have.
     #[error("the file would have {found} volumes, expected from 1 to 2147483647")]
@@ -175,7 +180,7 @@ pub enum ErrorKind {
     #[error("not a displacement field: dim = {dim:?}, expected [5, nx, ny, nz, 1, 3, 1, 1]")]
     NotWarp {
         /// The field `dim` of the header, as in NIfTI: the number of axes, then the number of elements along each axis.
-        dim: [i64; 8],
+        dim: Box<[i64; 8]>,
     },
     /// The voxels are not single real numbers but, for instance, complex numbers or colours.
     #[error("voxels of type {found}, expected integers or real numbers of up to 64 bits")]

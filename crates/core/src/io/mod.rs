@@ -21,7 +21,7 @@ mod source;
 mod target;
 
 pub use deflate::Deflated;
-pub use error::{Error, ErrorKind};
+pub use error::{Error, ErrorKind, FieldNotServed};
 pub use formats::{ImageFormat, companion};
 pub use small::{read_bytes, read_text};
 pub use target::{Listener, Target};

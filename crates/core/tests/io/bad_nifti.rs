@@ -165,7 +165,7 @@ fn impossible_dimensions() {
         for big_endian in [false, true] {
             let kind = refusal(&RawNifti { dim, big_endian, ..raw() }.bytes());
             let ErrorKind::Dimensions { dim: found } = kind else { panic!("{dim:?}: {kind}") };
-            assert_eq!(found, dim.map(i64::from));
+            assert_eq!(*found, dim.map(i64::from));
         }
     }
 }

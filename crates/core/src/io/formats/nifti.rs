@@ -53,7 +53,7 @@ fn parse_1(bytes: &[u8]) -> Result<Option<Parsed>, ErrorKind> {
     // is wrong, so the dimensions are reported.
     let dim = h.dim.map(|n| i64::from(n as i16));
     if h.sizeof_hdr != LENGTH_1 as i32 {
-        return Err(ErrorKind::Dimensions { dim: h.dim.map(|n| i64::from((n as i16).swap_bytes())) });
+        return Err(ErrorKind::Dimensions { dim: h.dim.map(|n| i64::from((n as i16).swap_bytes())).into() });
     }
     let rows = [h.srow_x, h.srow_y, h.srow_z];
     let header = Header {

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use super::super::ErrorKind;
+use super::super::{ErrorKind, FieldNotServed};
 
 /// Reads the numbers of a field, separated by spaces. `most` is the largest number of them.
 pub(in crate::io) fn numbers<T: FromStr>(field: &str, text: &str, most: usize) -> Result<Vec<T>, ErrorKind> {
@@ -20,12 +20,12 @@ pub(in crate::io) fn number<T: FromStr>(field: &str, text: &str) -> Result<T, Er
 /// The error of a field whose value is impossible.
 pub(in crate::io) fn wrong(field: &str, text: &str) -> ErrorKind {
     const SHOWN: usize = 60;
-    ErrorKind::Field { field: field.into(), found: text.chars().take(SHOWN).collect() }
+    ErrorKind::Field { field: field.into(), found: text.chars().take(SHOWN).collect::<String>().into() }
 }
 
 /// The error of a field whose value is possible, but not supported.
 pub(in crate::io) fn refused(field: &str, text: &str, expected: &'static str) -> ErrorKind {
-    ErrorKind::FieldNotServed { field: field.into(), found: text.into(), expected }
+    ErrorKind::FieldNotServed(Box::new(FieldNotServed { field: field.into(), found: text.into(), expected }))
 }
 
 /// Numbers joined by spaces, each with as many digits as needed to read it back.

@@ -50,7 +50,7 @@ impl ImageFile {
         let extents = header::extents(&self.header)?;
         let count = extents[3..].iter().fold(1u64, |product, &extent| product.saturating_mul(extent));
         if count != 1 {
-            return Err(ErrorKind::SeveralVolumes { count, dim: self.header.dim });
+            return Err(ErrorKind::SeveralVolumes { count, dim: self.header.dim.into() });
         }
         self.volume_grid(extents)
     }
@@ -71,7 +71,7 @@ impl ImageFile {
         let components = match extents[2..] {
             [_, 1, 3, 1, 1] => 3,
             [1, 1, 2, 1, 1] => 2,
-            _ => return Err(ErrorKind::NotWarp { dim: self.header.dim }),
+            _ => return Err(ErrorKind::NotWarp { dim: self.header.dim.into() }),
         };
         Ok((self.volume_grid(extents)?, components))
     }

@@ -17,18 +17,18 @@ pub(super) fn extents(header: &Header) -> Result<[u64; 7], ErrorKind> {
     let dim = header.dim;
     let used = match usize::try_from(dim[0]) {
         Ok(used @ 1..=7) => used,
-        _ => return Err(ErrorKind::Dimensions { dim }),
+        _ => return Err(ErrorKind::Dimensions { dim: dim.into() }),
     };
     let mut extents = [1; 7];
     for axis in 0..used {
         extents[axis] = match u64::try_from(dim[axis + 1]) {
             Ok(extent @ 1..=LARGEST_EXTENT) => extent,
-            _ => return Err(ErrorKind::Dimensions { dim }),
+            _ => return Err(ErrorKind::Dimensions { dim: dim.into() }),
         };
     }
     match extents[..3].iter().fold(1, |product: u64, extent| product.saturating_mul(*extent)) {
         ..=MOST_VOXELS => Ok(extents),
-        _ => Err(ErrorKind::Dimensions { dim }),
+        _ => Err(ErrorKind::Dimensions { dim: dim.into() }),
     }
 }
 

@@ -45,7 +45,7 @@ impl PlanesReader {
         let extents = header::extents(&file.header).map_err(wrap)?;
         let count = extents[3..].iter().fold(1u64, |product, &extent| product.saturating_mul(extent));
         if extents[5..] != [1, 1] {
-            return Err(wrap(ErrorKind::SeveralVolumes { count, dim: file.header.dim }));
+            return Err(wrap(ErrorKind::SeveralVolumes { count, dim: file.header.dim.into() }));
         }
         let grid = file.volume_grid(extents).map_err(wrap)?;
         file.begin(count.saturating_mul(grid.len() as u64))?;
