@@ -226,7 +226,7 @@ impl<'g> PlanesFile<'g> {
             Planes::Tensors => header.intent_code = TENSOR_INTENT,
             Planes::Fifth => header.intent_code = 0,
             Planes::Displacements => {
-                Timing::default().put(&mut header, count);
+                Timing::default().put(&mut header, count.into());
                 header.intent_code = DISPLACEMENT_INTENT;
             }
         }
