@@ -109,7 +109,9 @@ mod tests {
         for text in ["p", "out/", "out/sub-01_", "a.nii.gz_", "scan.mat."] {
             assert_eq!(prefix(text), Ok(text.to_owned()));
         }
-        assert!(["", "out.nii.gz", "out/a.nii", "A.MAT", "a.h5", "a.mgz"].into_iter().all(|text| prefix(text).is_err()));
+        assert!(
+            ["", "out.nii.gz", "out/a.nii", "A.MAT", "a.h5", "a.mgz"].into_iter().all(|text| prefix(text).is_err())
+        );
     }
 
     #[test]

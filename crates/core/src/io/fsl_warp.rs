@@ -89,7 +89,7 @@ fn kind_of(grid: &Grid, vectors: &[[f32; 3]]) -> Vectors {
     for axis in (0..3).filter(|axis| grid.shape[*axis] > 1) {
         let last = grid.shape[axis] - 1;
         let length = grid.direction.column(axis) * (last as f64 * grid.spacing[axis]);
-        for first in (0..vectors.len()).filter(|voxel| voxel / strides[axis] % grid.shape[axis] == 0) {
+        for first in (0..vectors.len()).filter(|voxel| (voxel / strides[axis]).is_multiple_of(grid.shape[axis])) {
             let [first, last] =
                 [first, first + last * strides[axis]].map(|voxel| Vector3::from(vectors[voxel].map(f64::from)));
             sum += (last - first).dot(&length) / length.norm_squared();

@@ -50,7 +50,7 @@ enum Request {
     /// The mean of a series.
     Mean { series: PathBuf, output: PathBuf },
     /// A motion correction.
-    Correction(Correction),
+    Correction(Box<Correction>),
 }
 
 struct Correction {
@@ -72,7 +72,7 @@ pub fn run(call: &Call) -> Result<(), CliError> {
     let Some(given) = words::read(&call.arguments, FLAGS, USAGE)? else { return Ok(()) };
     match request(&given)? {
         Request::Mean { series, output } => mean(call, &series, &output),
-        Request::Correction(request) => correct(call, request),
+        Request::Correction(request) => correct(call, *request),
     }
 }
 
@@ -112,7 +112,7 @@ fn request(given: &[Given]) -> Result<Request, Refusal> {
     };
     let prefix = output.parameter(0).unwrap_or(&output.text);
     let optional = |place: usize| output.parameter(place).map(|_| output_image(output, place)).transpose();
-    Ok(Request::Correction(Correction {
+    Ok(Request::Correction(Box::new(Correction {
         series: image(1)?,
         reference: image(0)?,
         dof: dof(given)?,
@@ -121,7 +121,7 @@ fn request(given: &[Given]) -> Result<Request, Refusal> {
         names: Names { corrected: optional(1)?, mean: optional(2)?, ..Names::default() },
         parameters: PathBuf::from(format!("{prefix}MOCOparams.csv")),
         verbose: last(given, "verbose").map_or(Ok(false), |value| words::switch("--verbose", &value.text))?,
-    }))
+    })))
 }
 
 fn output_image(output: &Value, place: usize) -> Result<PathBuf, Refusal> {
