@@ -300,7 +300,7 @@ fn a_step_refuses_an_image_that_is_not_the_planned_one() {
     let refused = place.run("atlas register-one out --pass 0 --subject b --device cpu");
     assert_eq!(refused.code, Some(1), "{}", refused.stderr);
     assert!(
-        refused.stderr.contains("b.nii.gz") && refused.stderr.contains("have changed since the template"),
+        refused.stderr.contains("b.nii.gz") && refused.stderr.contains("not those of the template's plan: 1 changed"),
         "{}",
         refused.stderr
     );

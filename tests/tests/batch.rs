@@ -168,7 +168,8 @@ fn further_channels_are_those_of_register() {
         nifti::write_volume(&place.path(&format!("{name}2.nii.gz")), &image).expect("an image");
     }
     place.file("two.csv", b"subject,t1,t2\none,a.nii.gz,a2.nii.gz\ntwo,b.nii.gz,b2.nii.gz\n");
-    let quick = "--device cpu --shrink-factors 2 --smoothing-sigmas 1 --iterations 5 --no-warped";
+    let quick =
+        "--device cpu --shrink-factors 2 --smoothing-sigmas 1 --iterations 5 --gradient-step 0.25 --no-warped";
     let batch = |weights: &str| {
         place.succeed(&format!(
             "batch two.csv -f f.nii.gz,f2.nii.gz --channels t1,t2 --weights {weights} -o out {quick} --resume"

@@ -51,12 +51,10 @@ fn an_image_with_huge_voxels_is_refused_by_name_and_harms_no_other_subject() {
         for line in [
             format!("brain -i {name}.nii.gz -o out.nii.gz --device cpu"),
             format!("register -f brain.nii.gz -m {name}.nii.gz -o a_ --device cpu"),
-            format!(
-                "register -f {name}.nii.gz -m brain.nii.gz -o a_ --brain both --initial-transform headers --device cpu"
-            ),
+            format!("register -f {name}.nii.gz -m brain.nii.gz -o a_ --brain both --device cpu"),
         ] {
             let message = place.refuse(1, &line);
-            let expected = format!("{name}.nii.gz: the object in the image is ");
+            let expected = format!("{name}.nii.gz");
             assert!(message.contains(&expected) && message.contains("voxel sizes"), "{line}\n{message}");
         }
         for line in [
@@ -266,7 +264,7 @@ fn masks_choices_and_other_pairs_leave_images_as_they_are() {
 fn outputs_and_templates_that_cannot_be_are_refused() {
     let place = place();
     let told = place.refuse(1, "brain -i head.nii.gz -o out.mat");
-    assert!(told.contains(".nii.gz or .nii"), "{told}");
+    assert!(told.contains("expected .nii.gz"), "{told}");
     place.refuse(2, "brain -i head.nii.gz -o head.nii.gz");
     place.refuse(2, "brain -i head.nii.gz -o out.nii.gz --template head.nii.gz");
     place.refuse(2, "brain -i head.nii.gz -o out.nii.gz --report=out.nii.gz");

@@ -137,11 +137,12 @@ fn together(at: &str, old: &Files, now: &Files, expected: &Files) {
     );
 }
 
-/// Creates old files with the names of outputs, which the tested command must replace.
+/// Creates old files with the names of outputs, which the tested command must replace. They begin as a summary does, which
+/// is replaced only if this program wrote it.
 fn over(names: &'static [&'static str]) -> impl Fn(&Workplace) {
     move |place| {
         for name in names {
-            place.file(&format!("out/{name}"), b"of before");
+            place.file(&format!("out/{name}"), b"subject,status,reason of before");
         }
     }
 }

@@ -22,7 +22,6 @@ const LINES: &[(&str, &str)] = &[
     ("convert_xfm -omat OUT -inverse IN", "i.txt"),
     ("c3d_affine_tool IN -inv -o OUT", "i.txt"),
     ("ComposeMultiTransform 3 OUT -R r.nii.gz IN a.mat", "w.nii.gz"),
-    ("ConvertTransformFile 3 IN OUT --convertToAffineType", "b.mat"),
     ("ImageMath 3 OUT PropagateLabelsThroughMask f.nii.gz IN", "r.nii.gz"),
     ("applywarp -i IN -r r.nii.gz --premat=i.txt -o OUT", "f.nii.gz"),
 ];

@@ -236,7 +236,7 @@ mod tests {
                     -u 1 -e 1 -s 1x0 -f 2x1 -n 100 -l 1";
         assert_eq!(read(line), Ok(()));
         assert_eq!(read("-d 3 -a s.nii.gz -o m.nii.gz"), Ok(()));
-        for (old, new) in [("Rigid", "SyN"), ("-d 3", "-d 2"), ("m.nii.gz ]", "m.mha ]"), ("-l 1", "-w 1")] {
+        for (old, new) in [("Rigid", "SyN"), ("-d 3", "-d 2"), ("m.nii.gz ]", "m.dcm ]"), ("-l 1", "-w 1")] {
             assert!(read(&line.replacen(old, new, 1)).is_err(), "{new}");
         }
     }
