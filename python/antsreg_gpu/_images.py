@@ -199,7 +199,7 @@ def masked_apart(given: ImageLike) -> tuple[ImageLike, Optional[ImageLike]]:
         return given, None
     if not isinstance(array, np.ma.MaskedArray) or not np.ma.is_masked(array):
         return given, None
-    return (np.ma.getdata(array), affine), (~np.ma.getmaskarray(array), affine)
+    return (np.asarray(array), affine), (~np.asarray(array.mask, dtype=bool), affine)
 
 
 def _numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
@@ -212,7 +212,7 @@ def _numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
                 f"{name}: the array is masked, expected an array without a mask; only the fixed and the moving image of a "
                 "registration may be masked. Give array.filled(value)"
             )
-        return np.ma.getdata(array)
+        return np.asarray(array)
     return array
 
 

@@ -79,7 +79,7 @@ impl Plan {
         let metric = given.get_mut("syn").and_then(Value::as_object_mut).and_then(|syn| syn.remove("metric"));
         if let Some(metric) = metric {
             let metric: Metric = read(&metric.to_string())?;
-            recipe.syn.channels.iter_mut().for_each(|channel| channel.metric = metric);
+            recipe.set_metric(metric);
         }
         let metric = recipe.syn.channels.first().map_or_else(Metric::default, |channel| channel.metric);
         recipe.syn.channels.extend((0..further).map(|_| Channel { metric, weight: 1.0 }));

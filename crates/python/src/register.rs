@@ -9,7 +9,7 @@ use antsreg_core::{AffineTransform, Grid};
 use antsreg_kernels::Place;
 use antsreg_register::linear::Start;
 use antsreg_register::{self as registering, Computed, Grids, Options, Registered, Resident};
-use antsreg_study::pair::{Inputs, Masks, SideVolumes, StartFile};
+use antsreg_study::pair::{Inputs, Masks, Named, SideVolumes, StartFile};
 use antsreg_study::transforms::TransformFile;
 use pyo3::prelude::*;
 
@@ -61,7 +61,8 @@ impl Side {
             |masks: Vec<Option<PyRef<Image>>>| masks.iter().map(|mask| Some(mask.as_ref()?.named())).collect();
         let volumes = SideVolumes {
             image: image.named(),
-            channels: channels.iter().map(|channel| channel.named()).collect(),
+            // A further channel may be a map of a tissue or a mask.
+            channels: channels.iter().map(|channel| Named { accepts_labels: true, ..channel.named() }).collect(),
             masks: match mask {
                 None => Masks::None,
                 Some(GivenMask::All(mask)) => Masks::All(mask.named()),

@@ -117,6 +117,23 @@ impl Recipe {
         }
     }
 
+    /// Sets the metric of all channels of the deformable stage. For mutual information, steps and smoothing become those
+    /// of [`Preset::Multimodal`] where they are still those of this recipe's preset, which suit the correlation.
+    pub fn set_metric(&mut self, metric: syn::Metric) {
+        self.syn.channels.iter_mut().for_each(|channel| channel.metric = metric);
+        if metric == syn::Metric::Mattes {
+            let (before, suitable) = (self.preset.syn(), Preset::Multimodal.syn());
+            let replace = |value: &mut f64, before: f64, suitable: f64| {
+                if *value == before {
+                    *value = suitable;
+                }
+            };
+            replace(&mut self.syn.gradient_step, before.gradient_step, suitable.gradient_step);
+            replace(&mut self.syn.update_variance, before.update_variance, suitable.update_variance);
+            replace(&mut self.syn.total_variance, before.total_variance, suitable.total_variance);
+        }
+    }
+
     /// Returns the options of a registration to a fixed image whose grid has this shape.
     ///
     /// # Errors
@@ -234,6 +251,18 @@ mod tests {
         let all = Schedule { reinvert_every: Some(vec![4]), ..two([3, 1]) };
         assert_eq!(levels(Preset::Best, all), Ok(vec![(3, 4), (1, 4)]));
         assert_eq!(levels(Preset::Smooth, two([3, 1])), Ok(vec![(3, 1), (1, 2)]));
+    }
+
+    #[test]
+    fn steps_and_smoothing_suit_the_metric_unless_they_were_changed() {
+        let mut recipe = Recipe::new(Preset::Default);
+        recipe.syn.update_variance = 7.0;
+        recipe.set_metric(syn::Metric::Cc);
+        assert_eq!(recipe.syn.gradient_step, Preset::Default.syn().gradient_step);
+        recipe.set_metric(syn::Metric::Mattes);
+        let suitable = Preset::Multimodal.syn();
+        assert_eq!((recipe.syn.gradient_step, recipe.syn.update_variance), (suitable.gradient_step, 7.0));
+        assert!(recipe.syn.channels.iter().all(|channel| channel.metric == syn::Metric::Mattes));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The options of the deformable stage.
 
-use antsreg_syn::{Channel, Metric, Options};
+use antsreg_syn::{Metric, Options};
 
 use super::Opt;
 use super::value::{Number, Range, joined};
@@ -67,7 +67,7 @@ fn metric() -> Opt {
     option.set = Box::new(move |recipe, text| {
         set(recipe, text)?;
         let metric = first(recipe).copied()?;
-        recipe.syn.channels.iter_mut().for_each(|channel: &mut Channel| channel.metric = metric);
+        recipe.set_metric(metric);
         Some(())
     });
     option

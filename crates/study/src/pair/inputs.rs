@@ -228,9 +228,9 @@ fn side(image: Volume, channels: Vec<Volume>, mask: Option<Volume>) -> Side {
 }
 
 /// Reads the image of a channel other than the first, which may have its own grid. Checks that the image overlaps with
-/// the first channel of the same side (fixed or moving).
+/// the first channel of the same side (fixed or moving). It may be the map of a tissue or a mask.
 fn aligned(path: &Path, other: &Path, first: &Volume) -> Result<Volume, Error> {
-    let volume = inputs::image(path)?;
+    let volume = inputs::image_by(GridRule::default(), path)?;
     check_aligned([path, other], [&volume.grid, &first.grid])?;
     Ok(volume)
 }
