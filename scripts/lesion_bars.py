@@ -19,23 +19,12 @@ import tempfile
 from pathlib import Path
 
 import environment
+from cut_bars import prepared
 
 FIXED = "1000"
 PEOPLE = "1001,1002,1003,1006"
 SMALLEST_CM3, LARGEST_CM3 = 2.0, 60.0
 AROUND_MM, MOST_INSIDE_MM, MOST_AROUND_MM = 10.0, 1.5, 0.5
-
-
-def prepared(data: Path, person: str, spacing: float, folder: Path) -> Path:
-    """Write a brain with voxels of the given size. Returns its path."""
-    import nibabel as nib
-    from nibabel.processing import resample_to_output
-
-    path = folder / f"{person}.nii"
-    if not path.exists():
-        image = nib.load(data / "oasis" / f"{person}_t1.nii.gz")
-        nib.save(resample_to_output(image, spacing, order=1) if spacing > 0 else image, path)
-    return path
 
 
 def harmed(path: Path, seed: int) -> tuple[Path, Path, str]:
