@@ -27,14 +27,15 @@ OPERATIONS = [
     ("PropagateLabelsThroughMask", "labels.nii.gz 100 0"),
 ]  # fmt: skip
 
-#: Command lines of ANTs, with OUT for the output. Outputs of ours and of real ANTs must agree to the share.
+#: Command lines of ANTs, with OUT for the output. Outputs of ours and of real ANTs must agree to the share: of the range,
+#: and for the classes of Atropos of the voxels, as the limits of k-means differ slightly (docs/drop-in.md).
 LINES = [
     ("ThresholdImage 3 a.nii.gz OUT 30 60 2 1", SHARE),
     ("ThresholdImage 3 a.nii.gz OUT Otsu 3", SHARE),
     ("ResampleImage 3 a.nii.gz OUT 3x3x3 0 0", SHARE),
     ("ResampleImage 3 a.nii.gz OUT 20x20x20 1 1", SHARE),
     ("DenoiseImage -d 3 -i a.nii.gz -o OUT", 1e-4),
-    ("Atropos -d 3 -a a.nii.gz -x mask.nii.gz -i KMeans[3] -c [3,0] -m [0.1,1x1x1] -o OUT", SHARE),
+    ("Atropos -d 3 -a a.nii.gz -x mask.nii.gz -i KMeans[3] -c [3,0] -m [0.1,1x1x1] -o OUT", 5e-3),
 ]
 
 
@@ -101,7 +102,9 @@ def lines(folder: Path) -> list[tuple[str, float, float]]:
     for line, most in LINES:
         ours(line.replace("OUT", "ours.nii.gz"))
         theirs(line.replace("OUT", "theirs.nii.gz"), folder)
-        rows.append((line, apart(voxels("ours.nii.gz"), voxels("theirs.nii.gz")), most))
+        found, expected = voxels("ours.nii.gz"), voxels("theirs.nii.gz")
+        classes = line.startswith("Atropos")
+        rows.append((line, float((found != expected).mean()) if classes else apart(found, expected), most))
     return rows
 
 
