@@ -12,7 +12,7 @@ fn places_that_cannot_be_written() {
     let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o missing/w.nii.gz");
     assert!(message.contains("missing: no such folder"), "{message}");
     let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o w.png");
-    assert!(message.contains("w.png") && message.contains("expected .nii.gz or .nii"), "{message}");
+    assert!(message.contains("w.png") && message.contains("expected .nii.gz, .nii"), "{message}");
     std::fs::create_dir(place.path("folder.nii.gz")).expect("a folder");
     let message = place.refuse(1, "apply -i m.nii.gz -r f.nii.gz -o folder.nii.gz");
     assert!(message.contains("folder.nii.gz: the path leads to a folder"), "{message}");
