@@ -12,6 +12,7 @@ Each part prints its results and fails if a client fails or gives a wrong result
   functional  fMRIPrep's init_bold_hmc_wf and init_fsl_bbr_wf on simulated images with known transforms
   composites  .h5 files of antsreg-gpu read by ANTs, SimpleITK and nitransforms, and their files read by antsreg-gpu
   formats     images and transforms in the formats of other programs, read by nibabel, SimpleITK and nitransforms
+  points      points, surfaces and tracts of all formats moved by apply, compared with nibabel, nitransforms and antspyx
   names       output files of antsRegistration, compared with real ANTs, for random command lines without iterations
   apply       output files of antsApplyTransforms, compared with real ANTs, for random command lines
   fusion      labels of antsJointFusion, compared with real ANTs
@@ -35,8 +36,8 @@ from pathlib import Path
 import environment
 
 PARTS = (
-    "settings", "spatial", "template", "extraction", "restrict", "nipype", "functional", "composites", "formats", "names",
-    "apply", "fusion", "commands", "scripts", "pipelines",
+    "settings", "spatial", "template", "extraction", "restrict", "nipype", "functional", "composites", "formats", "points",
+    "names", "apply", "fusion", "commands", "scripts", "pipelines",
 )  # fmt: skip
 #: Parts that run the real scripts of ANTs.
 OF_SCRIPTS = {"scripts", "pipelines"}

@@ -18,6 +18,7 @@ from clients import (
     nipype_interfaces,
     normalisation,
     pipelines,
+    points,
     script_files,
     settings,
 )
@@ -34,6 +35,7 @@ ALL: dict[str, Part] = {
     "functional": functional.check,
     "composites": composites.check,
     "formats": formats.check,
+    "points": points.check,
     "names": names.check,
     "apply": apply.check,
     "fusion": fusion.check,

@@ -71,6 +71,13 @@ impl FieldSampler<'_> {
         self.field.at_voxel(&self.world_to_voxel.apply(point))
     }
 
+    /// The displacement at a world point, mm, and whether the point lies in the grid of the field.
+    #[inline]
+    pub fn at_and_inside(&self, point: &Point3<f64>) -> (Vector3<f64>, bool) {
+        let index = self.world_to_voxel.apply(point);
+        (self.field.at_voxel(&index), self.field.grid.holds(&index))
+    }
+
     /// The displacement at a world point, mm, and its derivative there: row c, column d is ∂u_c/∂x_d of the trilinear
     /// interpolation. Both are zero outside the field.
     pub fn with_derivative(&self, point: &Point3<f64>) -> (Vector3<f64>, Matrix3<f64>) {

@@ -81,6 +81,93 @@ pub fn points(folder: &Path) -> Result<Vec<Vec<u8>>, Error> {
     ])
 }
 
+/// Valid inputs (seeds), which fuzzing damages, for the reader of Slicer's fiducials.
+pub fn fiducials(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let head = "# Markups fiducial file version = 4.11\n# CoordinateSystem = LPS\n# columns = id,x,y,z,label\n";
+    Ok(vec![format!("{head}1,-1.5,2,3e1,\"a, b\"\r\n2,0,0,0,\n").into_bytes(), b"1,2,3,4\n".to_vec()])
+}
+
+/// Valid inputs (seeds), which fuzzing damages, for the reader of Slicer's markups.
+pub fn markups(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let points = r#"[{"id": "1", "position": [1, -2.5, 3e1]}, {"position": null}]"#;
+    let markup = format!(r#"{{"type": "Line", "coordinateSystem": "RAS", "controlPoints": {points}}}"#);
+    Ok(vec![format!(r#"{{"markups": [{markup}]}}"#).into_bytes()])
+}
+
+/// Valid inputs (seeds), which fuzzing damages, for the reader of points in JSON.
+pub fn lists(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    Ok(vec![
+        b"[[1, 2, 3], [-1.5, 2e1, 0]]".to_vec(),
+        br#"{"points": [{"x": 1, "y": 2, "z": 3, "name": "a"}]}"#.to_vec(),
+    ])
+}
+
+/// Valid inputs (seeds), which fuzzing damages, for the reader of MRtrix's tracts.
+pub fn tck(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let (gap, end) = ([f32::NAN; 3], [f32::INFINITY; 3]);
+    let values = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], gap, [7.0, 8.0, 9.0], gap, end];
+    let file = |kind: &str, bytes: Vec<u8>| {
+        let mut file = format!("mrtrix tracks\ncount: 2\ndatatype: {kind}\nfile: . 64\nEND\n").into_bytes();
+        file.resize(64, 0);
+        [file, bytes].concat()
+    };
+    let singles = values.iter().flatten().flat_map(|value| value.to_le_bytes()).collect();
+    let doubles = values.iter().flatten().flat_map(|value| f64::from(*value).to_be_bytes()).collect();
+    Ok(vec![file("Float32LE", singles), file("Float64BE", doubles)])
+}
+
+/// Valid inputs (seeds), which fuzzing damages, for the reader of TrackVis' tracts.
+pub fn trk(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let mut file = vec![0; 1000];
+    file[..5].copy_from_slice(b"TRACK");
+    for (at, value) in [(6, 10_i16), (8, 20), (10, 30), (36, 1), (238, 1), (988, 2), (992, 2), (996, 1000)] {
+        file[at..at + 2].copy_from_slice(&value.to_le_bytes());
+    }
+    for (at, value) in
+        [(12, 2_f32), (16, 1.0), (20, 4.0), (440, -2.0), (452, 7.0), (460, 1.0), (480, 4.0), (500, 1.0)]
+    {
+        file[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    }
+    file[948..951].copy_from_slice(b"LAS");
+    for points in [2_i32, 1] {
+        file.extend(points.to_le_bytes());
+        file.extend((0..4 * points + 1).flat_map(|value| (value as f32).to_le_bytes()));
+    }
+    Ok(vec![file])
+}
+
+/// Valid inputs (seeds), which fuzzing damages, for the reader of FreeSurfer's surfaces.
+pub fn freesurfer(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let mut file = b"\xff\xff\xfecreated by nobody\n\n".to_vec();
+    file.extend([3_i32, 1].into_iter().flat_map(i32::to_be_bytes));
+    file.extend((0..9).flat_map(|value| (value as f32).to_be_bytes()));
+    file.extend([0_i32, 1, 2, 2, 0, 20].into_iter().flat_map(i32::to_be_bytes));
+    file.extend(b"valid = 1  # volume info valid\nfilename = a.mgz\nvolume = 256 256 256\nvoxelsize = 1 1 1\n");
+    file.extend(b"xras   = -1 0 0\nyras   = 0 0 -1\nzras   = 0 1 0\ncras   = 5.5 -20.25 11\n");
+    Ok(vec![file])
+}
+
+/// Valid inputs (seeds), which fuzzing damages, for the reader of VTK's geometry.
+pub fn vtk(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let head =
+        |form: &str| format!("# vtk DataFile Version 4.2\nSPACE=LPS\n{form}\nDATASET POLYDATA\nPOINTS 3 float\n");
+    let text = head("ASCII") + "1 2 3 4 5 6\n7 8 9\nPOLYGONS 1 4\n3 0 1 2\n";
+    let values = (0..9).flat_map(|value| (value as f32).to_be_bytes()).collect();
+    Ok(vec![text.into_bytes(), [head("BINARY").into_bytes(), values, b"\nPOLYGONS 1 4\n".to_vec()].concat()])
+}
+
+/// Valid inputs (seeds), which fuzzing damages, for the reader of surfaces in PLY.
+pub fn ply(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let head = |form: &str| {
+        let vertex = "element vertex 2\nproperty uchar red\nproperty float x\nproperty float y\nproperty double z\n";
+        format!("ply\nformat {form} 1.0\ncomment SPACE=RAS\n{vertex}element face 0\nend_header\n")
+    };
+    let text = head("ascii") + "7 1 2 3\n8 4 5 6\n";
+    let record = [&[7][..], &[0; 8], &1.5_f64.to_le_bytes()].concat();
+    let binary = [head("binary_little_endian").into_bytes(), record.clone(), record].concat();
+    Ok(vec![text.into_bytes(), binary])
+}
+
 /// Valid inputs (seeds), which fuzzing damages, for the reader of lists of labels.
 pub fn label_lists(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(vec![b"1, 2\t-3\r\n\n 4,,5\n".to_vec(), b"\xef\xbb\xbf17\n18\n".to_vec()])

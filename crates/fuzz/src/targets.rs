@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
+use antsreg_core::io::geometry::{self, GeometryFormat, Moving, World};
 use antsreg_core::io::nifti::SeriesReader;
 use antsreg_core::io::points::PointTable;
 use antsreg_core::io::{Error, fsl, itk, label_list, nifti};
@@ -28,7 +29,7 @@ pub struct Target {
 }
 
 /// All readers of files and command lines that are tested with damaged inputs.
-pub const TARGETS: [Target; 11] = [
+pub const TARGETS: [Target; 19] = [
     Target { name: "nifti", file: Some("i.nii"), seeds: seeds::images, read: read_images },
     Target { name: "warp", file: Some("w.nii"), seeds: seeds::warps, read: read_warp },
     Target { name: "mat", file: Some("a.mat"), seeds: seeds::matlab, read: read_transforms },
@@ -36,6 +37,14 @@ pub const TARGETS: [Target; 11] = [
     Target { name: "h5", file: Some("c.h5"), seeds: seeds::composites, read: read_transforms },
     Target { name: "fsl", file: Some("f.mat"), seeds: seeds::matrices, read: read_matrix },
     Target { name: "points", file: Some("p.csv"), seeds: seeds::points, read: read_points },
+    Target { name: "fcsv", file: Some("g.fcsv"), seeds: seeds::fiducials, read: read_geometry },
+    Target { name: "markups", file: Some("g.mrk.json"), seeds: seeds::markups, read: read_geometry },
+    Target { name: "json", file: Some("g.json"), seeds: seeds::lists, read: read_geometry },
+    Target { name: "tck", file: Some("g.tck"), seeds: seeds::tck, read: read_geometry },
+    Target { name: "trk", file: Some("g.trk"), seeds: seeds::trk, read: read_geometry },
+    Target { name: "freesurfer", file: Some("lh.white"), seeds: seeds::freesurfer, read: read_geometry },
+    Target { name: "vtk", file: Some("g.vtk"), seeds: seeds::vtk, read: read_geometry },
+    Target { name: "ply", file: Some("g.ply"), seeds: seeds::ply, read: read_geometry },
     Target { name: "labels", file: Some("l.txt"), seeds: seeds::label_lists, read: read_label_list },
     Target { name: "table", file: Some("t.csv"), seeds: seeds::tables, read: read_table },
     Target { name: "command-line", file: None, seeds: seeds::command_lines, read: read_command_line },
@@ -100,6 +109,23 @@ fn read_points(path: &Path, _: &[u8]) {
     if let Ok(table) = PointTable::read(path) {
         assert!(table.points().iter().all(|point| point.coords.iter().all(|value| value.is_finite())));
     }
+}
+
+fn read_geometry(path: &Path, _: &[u8]) {
+    // A damaged surface of FreeSurfer is not recognised.
+    let Some(format) = GeometryFormat::of_file(path) else { return };
+    let copy = path.with_file_name("copy");
+    let mut count = 0;
+    let mut map = |points: &mut [[f64; 3]]| {
+        assert!(points.iter().flatten().all(|value| value.is_finite()));
+        count += points.len() as u64;
+    };
+    let moving = Moving { map: &mut map, undeclared: Some(World::Ras), onto: None };
+    if let Ok(moved) = geometry::carry(format, path, &copy, moving) {
+        assert_eq!(moved.points, count);
+        assert!(std::fs::remove_file(&copy).is_ok(), "a copy is written");
+    }
+    assert!(!copy.exists(), "a copy of a damaged file is written");
 }
 
 fn read_label_list(path: &Path, _: &[u8]) {

@@ -21,6 +21,7 @@ pub mod normalise;
 mod observer;
 mod outliers;
 pub mod pair;
+pub mod points;
 pub mod skulls;
 pub mod subjects;
 pub mod template;

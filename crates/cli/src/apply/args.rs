@@ -9,26 +9,27 @@ use crate::options::ReportArgs;
 use crate::values;
 use antsreg_study::transforms::TransformFile;
 
-/// Apply transforms to an image, a label map or points.
+/// Apply transforms to an image, a label map, points, a surface or a tract.
 ///
 /// Order and inversion are those of antsApplyTransforms: `-t 1Warp.nii.gz -t 0GenericAffine.mat` resamples the moving
 /// image of a registration on the fixed grid; `-t '[0GenericAffine.mat,1]' -t 1InverseWarp.nii.gz` resamples the
-/// fixed image on the moving grid. Points go the other way: the first list maps points of the fixed image to the
-/// moving image. Without any transform, and with `-t identity`, the identity is applied.
+/// fixed image on the moving grid. Points, surfaces and tracts go the other way: the first list maps points of the
+/// fixed image to the moving image. Without any transform, and with `-t identity`, the identity is applied.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_long_help = AFTER)]
 pub struct Args {
-    /// Image, series of images (4-D) or label map to resample
+    /// Image, series of images (4-D) or label map to resample; or points, a surface or a tract to map, which
+    /// keep their format and all other data: .csv (columns x, y, z), .fcsv, .mrk.json, .json, .tck, .trk, .vtk, .ply, surfaces of FreeSurfer
     #[arg(short, long, value_name = "IMAGE")]
     pub input: Option<PathBuf>,
-    /// Image whose grid the output gets
+    /// Image whose grid the output gets; for a .trk, the image in whose space the points end, for its header
     #[arg(short, long, value_name = "IMAGE")]
     pub reference: Option<PathBuf>,
-    /// Points to map: CSV with a header line and columns x, y and z in world mm; other columns are kept
-    #[arg(long, value_name = "CSV", conflicts_with_all = ["input", "reference", "shrink", "interpolation", "outside", "integer"])]
+    /// Points to map, as by --input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["input", "reference", "shrink", "interpolation", "outside", "integer"])]
     pub points: Option<PathBuf>,
-    /// File to write: an image (.nii.gz, .nii, .mgz, .mgh, .nrrd, .nhdr, .mha, .mhd), .csv for points; .h5 writes all transforms to one file, without
-    /// --input and --reference
+    /// File to write: an image (.nii.gz, .nii, .mgz, .mgh, .nrrd, .nhdr, .mha, .mhd), or the format of the input for points; .h5 writes
+    /// all transforms to one file, without --input and --reference
     #[arg(short, long, value_name = "FILE", required_unless_present = "explain")]
     pub output: Option<PathBuf>,
     #[arg(
@@ -56,10 +57,10 @@ pub struct Args {
     /// Round the output to whole numbers and write the smallest integer type that can store them
     #[arg(long)]
     pub integer: bool,
-    /// Coordinate system of the points: lps as for antsApplyTransformsToPoints and ITK, ras as for NIfTI and
-    /// FreeSurfer
-    #[arg(long, value_enum, default_value_t, value_name = "WORLD", requires = "points", conflicts_with = "input")]
-    pub coordinates: Coordinates,
+    /// Coordinate system of points whose file does not say it: lps as for antsApplyTransformsToPoints and ITK, ras as
+    /// for NIfTI and FreeSurfer. Default for .csv and .json: lps
+    #[arg(long, value_enum, value_name = "WORLD")]
+    pub coordinates: Option<Coordinates>,
     #[command(flatten)]
     pub report: ReportArgs,
     /// Print the spaces between which each transform maps, for points and for images, and stop
@@ -72,7 +73,7 @@ Examples:
   antsreg-gpu apply -i moving.nii.gz -r fixed.nii.gz -o warped.nii.gz -t p1Warp.nii.gz -t p0GenericAffine.mat
   antsreg-gpu apply -i labels.nii.gz -r fixed.nii.gz -o carried.nii.gz -n generic-label \\
       -t p1Warp.nii.gz -t p0GenericAffine.mat
-  antsreg-gpu apply --points landmarks.csv -o carried.csv -t '[p0GenericAffine.mat,1]' -t p1InverseWarp.nii.gz
+  antsreg-gpu apply -i tract.trk -o carried.trk -r fixed.nii.gz -t '[p0GenericAffine.mat,1]' -t p1InverseWarp.nii.gz
   antsreg-gpu apply -o pComposite.h5 -t p1Warp.nii.gz -t p0GenericAffine.mat
   antsreg-gpu apply --explain -t p1Warp.nii.gz -t p0GenericAffine.mat";
 
@@ -139,10 +140,9 @@ impl Interpolation {
 }
 
 /// The coordinate system of the points in a file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Coordinates {
     /// x to the left, y to the back, z up
-    #[default]
     Lps,
     /// x to the right, y to the front, z up
     Ras,

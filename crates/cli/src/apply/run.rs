@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use antsreg_console::{CliError, Console, UsageError, command_line::command_line};
 use antsreg_core::io::itk::{self, Dimensions};
 use antsreg_core::io::nifti::{GridRule, PlanesReader, SeriesReader, Stored};
-use antsreg_core::io::points::PointTable;
 use antsreg_core::io::{ErrorKind, ImageFormat, nifti};
 use antsreg_core::{Grid, LabelVolume, TransformChain, Volume, memory};
 use antsreg_kernels::apply;
-use nalgebra::{Point3, Vector3};
+use nalgebra::Point3;
 
-use super::args::{Args, Coordinates, Interpolation};
+use super::args::{Args, Interpolation};
+use super::points::Geometry;
 use super::series::{AHEAD, Series};
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_study::apply::{Carrying, Kind, Reading};
@@ -24,8 +24,12 @@ const LEAST_VOXELS: usize = 2;
 /// Runs `apply`.
 pub fn run(mut args: Args, console: &mut Console) -> Result<(), CliError> {
     args.motion = args.motion.map(study::motion::transforms_file);
+    let geometry = Geometry::of(&args)?;
     if let Some(output) = &args.output {
-        check_output(&args, output)?;
+        match &geometry {
+            Some(geometry) => geometry.check_output(output)?,
+            None => check_output(&args, output)?,
+        }
         let read = [&args.input, &args.reference, &args.points, &args.motion].into_iter().flatten();
         outputs::check([output], read.chain(args.transform.iter().map(|file| &file.path)))?;
     }
@@ -33,41 +37,33 @@ pub fn run(mut args: Args, console: &mut Console) -> Result<(), CliError> {
         let with = "--interpolation generic-label, which gives voxels outside the input the label 0".into();
         return Err(UsageError::NoEffect { option: "--outside", with }.into());
     }
-    let page = page(&args)?;
+    let page = match &geometry {
+        Some(geometry) => geometry.without_page(&args)?,
+        None => page(&args)?,
+    };
     let chain = transforms::read_chain(&args.transform)?;
     if args.explain {
-        return explain(&args, &chain);
+        return match &geometry {
+            Some(geometry) => geometry.explain(&chain),
+            None => explain(&args, &chain),
+        };
     }
     let Some(output) = &args.output else {
         return Err(UsageError::Missing { option: "--output", why: "the result is written to this file" }.into());
     };
     let mut outputs = Outputs::new();
-    match (&args.points, &args.input, &args.reference) {
-        (None, None, None) if itk::is_composite(output) => {
+    match (&args.input, &args.reference) {
+        _ if geometry.is_some() => {
+            geometry.iter().try_for_each(|geometry| geometry.carry(&args, output, &chain, &mut outputs, console))?
+        }
+        (None, None) if itk::is_composite(output) => {
             let dimensions = dimensions(&args, &chain)?;
             let write = |path: &Path| Ok(itk::write_composite(path, &chain, Point3::origin(), dimensions)?);
             outputs.write::<CliError>(output, write)?;
         }
-        (Some(points), ..) => {
-            let mut table = PointTable::read(points)?;
-            let lps_to_typed = match args.coordinates {
-                Coordinates::Lps => Vector3::repeat(1.0),
-                // `PointTable::read` takes all coordinates in the file for LPS, so it changes the signs of x and y. If
-                // the coordinates are RAS, the signs are changed back here.
-                Coordinates::Ras => Vector3::new(-1.0, -1.0, 1.0),
-            };
-            let turned = |point: &Point3<f64>| Point3::from(point.coords.component_mul(&lps_to_typed));
-            let typed: Vec<Point3<f64>> = table.points().iter().map(turned).collect();
-            chain.outside_fields(&typed).iter().for_each(|missed| console.warn(missed));
-            table.move_points(|point| turned(&chain.apply(&turned(point))));
-            outputs.write(output, |path| table.write(path))?;
-            console.note(format_args!("{} points", table.points().len()));
-        }
-        (None, Some(input), Some(reference)) => {
-            volume(&args, input, reference, output, &chain, &mut outputs, console)?
-        }
+        (Some(input), Some(reference)) => volume(&args, input, reference, output, &chain, &mut outputs, console)?,
         _ => {
-            let why = "an image needs both options; points need --points instead";
+            let why = "an image needs both options; points, surfaces and tracts need --input alone";
             return Err(UsageError::Missing { option: "--input with --reference", why }.into());
         }
     }
@@ -280,15 +276,13 @@ fn dimensions(args: &Args, chain: &TransformChain) -> Result<Dimensions, CliErro
     Ok(if of_slices { Dimensions::Two } else { Dimensions::Three })
 }
 
-/// Checks that the extension of the output fits the kind of output: points, transform or image.
+/// Checks that the extension of the output fits the kind of output: transform or image.
 fn check_output(args: &Args, output: &Path) -> Result<(), CliError> {
-    let name = output.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-    let (fits, expected) = match args.points {
-        Some(_) => (name.ends_with(".csv"), ".csv"),
-        None if args.input.is_none() && args.reference.is_none() => {
+    let (fits, expected) = match (&args.input, &args.reference) {
+        (None, None) => {
             (itk::is_composite(output) || transforms::is_image_output(output), ".nii.gz, .nii, .nrrd, .mha or .h5")
         }
-        None => (transforms::is_image_output(output), ImageFormat::NAMES),
+        _ => (transforms::is_image_output(output), ImageFormat::NAMES),
     };
     if !fits {
         return Err(CliError::OutputExtension { path: output.into(), expected });

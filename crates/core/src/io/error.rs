@@ -306,6 +306,27 @@ pub enum ErrorKind {
     /// A table has two columns of the same name.
     #[error("two columns are called \"{0}\", expected one")]
     ColumnTwice(String),
+    /// A part of a file of points, surfaces or tracts is not as expected.
+    #[error("{what}: expected {expected}, found \"{found}\"")]
+    Part {
+        /// Name of the part.
+        what: &'static str,
+        /// Description of what is expected there.
+        expected: String,
+        /// What was found, shortened.
+        found: String,
+    },
+    /// The file does not say how its coordinates lie in the world.
+    #[error("the file does not say whether its coordinates are RAS or LPS; give their coordinate system")]
+    WorldUnknown,
+    /// A coordinate of a point is NaN, infinite or far outside any body.
+    #[error("point {number} has the coordinate {value}, expected a number within ±1e9 mm")]
+    Coordinate {
+        /// Number of the point in the file, counted from 1.
+        number: u64,
+        /// The coordinate.
+        value: f64,
+    },
     /// A malformed table.
     #[error("{0}")]
     Table(csv::Error),

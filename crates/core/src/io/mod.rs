@@ -9,6 +9,7 @@ mod foreign;
 mod formats;
 pub mod fsl;
 pub mod fsl_warp;
+pub mod geometry;
 mod gzip;
 pub mod itk;
 pub mod label_list;

@@ -38,6 +38,11 @@ impl PointTable {
         &self.points
     }
 
+    /// The points of the table, RAS mm, to be changed.
+    pub(super) fn points_mut(&mut self) -> &mut [Point3<f64>] {
+        &mut self.points
+    }
+
     /// The cells of the column label, name, landmark or id, row by row; `None` without such a column.
     pub fn names(&self) -> Option<Vec<&str>> {
         let place = |name: &str| self.header.iter().position(|column| column.eq_ignore_ascii_case(name));
@@ -70,21 +75,24 @@ impl PointTable {
 
     /// Writes the table of points to a file. The coordinates are converted from RAS mm to LPS mm, as ITK expects.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
-        replace(path, |file| {
-            let mut writer = csv::Writer::from_writer(std::io::BufWriter::new(file));
-            writer.write_record(&self.header)?;
-            for (row, point) in self.rows.iter().zip(&self.points) {
-                let mut row = row.clone();
-                for (column, value) in self.columns.into_iter().zip([-point.x, -point.y, point.z]) {
-                    if let Some(column) = column {
-                        // Adding 0 turns the number −0 into 0, so that "-0" is not written.
-                        row[column] = (value + 0.0).to_string();
-                    }
+        replace(path, |file| self.write_to(std::io::BufWriter::new(file)))
+    }
+
+    /// Writes the table of points as [`PointTable::write`] does.
+    pub(super) fn write_to(&self, to: impl std::io::Write) -> std::io::Result<()> {
+        let mut writer = csv::Writer::from_writer(to);
+        writer.write_record(&self.header)?;
+        for (row, point) in self.rows.iter().zip(&self.points) {
+            let mut row = row.clone();
+            for (column, value) in self.columns.into_iter().zip([-point.x, -point.y, point.z]) {
+                if let Some(column) = column {
+                    // Adding 0 turns the number −0 into 0, so that "-0" is not written.
+                    row[column] = (value + 0.0).to_string();
                 }
-                writer.write_record(&row)?;
             }
-            writer.flush()
-        })
+            writer.write_record(&row)?;
+        }
+        writer.flush()
     }
 }
 

@@ -5,6 +5,7 @@ mod bad_nifti;
 mod composites;
 mod exchange;
 mod formats;
+mod geometry;
 mod headers;
 mod itk_geometry;
 mod nifti_volumes;

@@ -28,7 +28,7 @@ pub use consistency::inverse_consistency;
 pub use invert::invert;
 pub use jacobian::{jacobian, jacobian_of_fourth_order, smallest_at_corners};
 pub use labels::{LabelInterpolation, resample_labels};
-pub use path::apply_points;
+pub use path::{apply_points, move_points};
 pub use resample::{Interpolation, resample};
 pub use sinc::Window;
 pub(crate) use sinc::WindowedSinc;

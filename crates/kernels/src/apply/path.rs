@@ -99,6 +99,14 @@ fn push_affine(legs: &mut Vec<Leg>, affine: &AffineTransform) {
 /// Maps points of the output (fixed) space, RAS mm, to the input (moving) space. The first transform of the chain acts
 /// first on a point.
 pub fn apply_points(points: &[Point3<f64>], chain: &TransformChain) -> Vec<Point3<f64>> {
+    let mut moved: Vec<[f64; 3]> = points.iter().map(|point| (*point).into()).collect();
+    move_points(&mut moved, chain);
+    moved.into_iter().map(Point3::from).collect()
+}
+
+/// Maps points as [`apply_points`] does, in their place. Returns for each displacement field of the chain how many of
+/// the points lie outside its grid when they reach it. The field does not move these points.
+pub fn move_points(points: &mut [[f64; 3]], chain: &TransformChain) -> Vec<u64> {
     let mut legs = Vec::new();
     for step in &chain.steps {
         match &step.transform {
@@ -106,9 +114,29 @@ pub fn apply_points(points: &[Point3<f64>], chain: &TransformChain) -> Vec<Point
             Transform::Displacement(field) => legs.push(Leg::Field(field.sampler())),
         }
     }
-    let mut moved: Vec<[f64; 3]> = points.iter().map(|point| (*point).into()).collect();
-    moved.par_chunks_mut(POINTS_PER_TASK).for_each(|some| travel(&legs, some));
-    moved.into_iter().map(Point3::from).collect()
+    let counts = points.par_chunks_mut(POINTS_PER_TASK).map(|some| travel_counted(&legs, some));
+    let none = || vec![0; legs.iter().filter(|leg| matches!(leg, Leg::Field(_))).count()];
+    counts.reduce(none, |a, b| a.into_iter().zip(b).map(|(a, b)| a + b).collect())
+}
+
+/// Moves points as [`travel`] does. Returns for each field the number of points outside it.
+fn travel_counted(legs: &[Leg], points: &mut [[f64; 3]]) -> Vec<u64> {
+    let mut counts = Vec::new();
+    for leg in legs {
+        let Leg::Field(field) = leg else {
+            travel(std::slice::from_ref(leg), points);
+            continue;
+        };
+        let mut outside = 0;
+        for p in points.iter_mut() {
+            let point = Point3::from(*p);
+            let (displacement, inside) = field.at_and_inside(&point);
+            outside += u64::from(!inside);
+            *p = (point + displacement).into();
+        }
+        counts.push(outside);
+    }
+    counts
 }
 
 #[cfg(test)]
@@ -161,5 +189,24 @@ mod tests {
                 assert_eq!(found, same, "shift by {shift_voxels} of {spacing} mm");
             }
         }
+    }
+
+    #[test]
+    fn points_outside_each_field_are_counted() {
+        let onto = oblique_grid([7, 5, 9], 2);
+        let mut most = 0;
+        for chain in chains(&onto) {
+            let mut points: Vec<[f64; 3]> = (0..onto.len()).map(|n| world(&onto, n).into()).collect();
+            points.push([1e4; 3]);
+            let expected = chain.outside_fields(&points.iter().map(|point| Point3::from(*point)).collect::<Vec<_>>());
+            let fields = chain.steps.iter().filter(|step| matches!(step.transform, Transform::Displacement(_)));
+            let (fields, counts) = (fields.count(), move_points(&mut points, &chain));
+            assert_eq!(counts.len(), fields);
+            let counted: Vec<usize> =
+                counts.into_iter().filter(|count| *count > 0).map(|count| count as usize).collect();
+            assert_eq!(counted, expected.iter().map(|missed| missed.count).collect::<Vec<_>>());
+            most = most.max(counted.len());
+        }
+        assert!(most >= 2, "a chain with several fields");
     }
 }
