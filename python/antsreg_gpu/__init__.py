@@ -31,12 +31,17 @@ if TYPE_CHECKING:
     from ._errors import SpaceWarning as SpaceWarning
     from ._errors import StoppedError as StoppedError
     from ._heads import BiasCorrection as BiasCorrection
+    from ._heads import Brain as Brain
     from ._heads import bias_correct as bias_correct
+    from ._heads import brain as brain
     from ._images import Image as Image
     from ._images import SpatialImage as SpatialImage
+    from ._images import write_image as write_image
+    from ._measures import Comparison as Comparison
     from ._measures import Jacobian as Jacobian
     from ._measures import Measures as Measures
     from ._measures import Overlap as Overlap
+    from ._measures import compare as compare
     from ._measures import devices as devices
     from ._measures import jacobian as jacobian
     from ._measures import overlap as overlap
@@ -44,7 +49,9 @@ if TYPE_CHECKING:
     from ._measures import set_threads as set_threads
     from ._measures import threads as threads
     from ._measures import why_no_gpu as why_no_gpu
+    from ._names import label_names as label_names
     from ._native import VERSION as __version__
+    from ._process import run_command as run_command
     from ._progress import Report as Report
     from ._registration import Fixed as Fixed
     from ._registration import OnDevice as OnDevice
@@ -52,10 +59,16 @@ if TYPE_CHECKING:
     from ._registration import register as register
     from ._registration import register_many as register_many
     from ._series import Series as Series
+    from ._series import motion as motion
     from ._series import register_series as register_series
+    from ._studies import Study as Study
+    from ._studies import Subject as Subject
+    from ._studies import batch as batch
+    from ._studies import normalise as normalise
     from ._transforms import Transform as Transform
     from ._transforms import apply as apply
     from ._transforms import apply_points as apply_points
+    from ._transforms import convert as convert
     from ._transforms import read_transform as read_transform
     from ._transforms import write_transform as write_transform
     from ._verdict import Verdict as Verdict
@@ -80,12 +93,14 @@ _PLACES = {
         "SpaceWarning",
         "StoppedError",
     ),
-    "_heads": ("BiasCorrection", "bias_correct"),
-    "_images": ("Image", "SpatialImage"),
+    "_heads": ("BiasCorrection", "Brain", "bias_correct", "brain"),
+    "_images": ("Image", "SpatialImage", "write_image"),
     "_measures": (
+        "Comparison",
         "Jacobian",
         "Measures",
         "Overlap",
+        "compare",
         "devices",
         "jacobian",
         "overlap",
@@ -94,10 +109,13 @@ _PLACES = {
         "threads",
         "why_no_gpu",
     ),
+    "_names": ("label_names",),
+    "_process": ("run_command",),
     "_progress": ("Report",),
     "_registration": ("Fixed", "OnDevice", "Registration", "register", "register_many"),
-    "_series": ("Series", "register_series"),
-    "_transforms": ("Transform", "apply", "apply_points", "read_transform", "write_transform"),
+    "_series": ("Series", "motion", "register_series"),
+    "_studies": ("Study", "Subject", "batch", "normalise"),
+    "_transforms": ("Transform", "apply", "apply_points", "convert", "read_transform", "write_transform"),
     "_verdict": ("Verdict",),
 }
 _MODULE_OF = {name: module for module, names in _PLACES.items() for name in names}

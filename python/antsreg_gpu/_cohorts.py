@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
 from . import _native
-from ._errors import Error, InputError, OptionError
-from ._images import ImageLike, SpatialImage, is_path, made, path_of, read, read_labels
+from ._errors import InputError
+from ._images import ImageLike, kind_of, made, path_of, read, read_labels
 from ._options import Options, Start
+from ._process import paths, run_command
 from ._registration import register_many
 
 
@@ -31,7 +30,7 @@ def labels(
     linear: Optional[Options] = None,
     syn: Optional[Options] = None,
     levels: Optional[Options] = None,
-) -> SpatialImage:
+) -> Any:
     """Labels an image: registers several atlases to the image, resamples their label maps on its grid and fuses them.
 
     Parameters
@@ -76,11 +75,11 @@ def labels(
         map_of = read_labels(of, f"the labels of atlas {n}")
         carried.append(_native.resample_labels(map_of, space, chain, interpolation)[0])
     fused = _native.fuse(target, images, carried, json.dumps(options))
-    return made(fused.array, fused.affine)
+    return made(fused.array, fused.affine, kind_of(image))
 
 
 def template(
-    subjects: Sequence[ImageLike],
+    subjects: Union[str, os.PathLike[str], Sequence[Union[str, os.PathLike[str]]]],
     folder: Union[str, os.PathLike[str]],
     *,
     device: str = "auto",
@@ -110,21 +109,6 @@ def template(
     --------
     >>> folder = template(["a.nii.gz", "b.nii.gz", "c.nii.gz"], "study/template")  # doctest: +SKIP
     """
-    unnamed = [subject for subject in subjects if not is_path(subject)]
-    if unnamed:
-        raise InputError(f"subjects: expected paths, found {type(unnamed[0]).__name__}; save the images first")
-    words = ["atlas", "--output", path_of(folder), "--device", device, "--quiet"]
-    for name, value in options.items():
-        option = f"--{name.replace('_', '-')}"
-        if isinstance(value, (list, tuple)):
-            words += [option, "x".join(str(part) for part in value)]
-        elif value is True:
-            words.append(option)
-        elif value is not False and value is not None:
-            words += [option, str(value)]
-    words += [path_of(subject) for subject in subjects]
-    done = subprocess.run([sys.executable, "-m", "antsreg_gpu", *words], stderr=subprocess.PIPE, text=True)
-    if done.returncode:
-        kind = OptionError if done.returncode == 2 else Error
-        raise kind(done.stderr.strip().removeprefix("error: ") or f"exit code {done.returncode}")
+    sources = paths(subjects, "subjects")
+    run_command("atlas", *sources, output=folder, device=device, quiet=True, **options)
     return Path(path_of(folder))

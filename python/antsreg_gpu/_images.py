@@ -87,13 +87,44 @@ class Image:
         return f"Image(shape={self.shape}, dtype={self._array.dtype})"
 
 
-def made(array: NDArray[Any], affine: ArrayLike) -> SpatialImage:
-    """Returns a computed image as an image of nibabel if nibabel is installed, otherwise as an `Image`."""
+def kind_of(given: object) -> str:
+    """The library whose image this is, if results are returned as its images: ``ants``, ``SimpleITK``, or nothing."""
+    module = type(given).__module__.split(".")[0]
+    return {"ants": "ants", "antspyx": "ants", "SimpleITK": "SimpleITK"}.get(module, "")
+
+
+def made(array: NDArray[Any], affine: ArrayLike, kind: str = "") -> Any:
+    """Returns a computed image as an image of the library ``kind``.
+
+    Without ``kind`` it is an image of nibabel if nibabel is installed, otherwise an `Image`.
+    """
+    if kind:
+        return _as_itk(array, np.asarray(affine, dtype=np.float64), kind)
     try:
         nibabel: Any = importlib.import_module("nibabel")
     except ImportError:
         return Image(array, affine)
     image: SpatialImage = nibabel.Nifti1Image(array, np.asarray(affine, dtype=np.float64))
+    return image
+
+
+def _as_itk(array: NDArray[Any], affine: NDArray[np.float64], kind: str) -> Any:
+    """An image of ANTsPy or SimpleITK. The fourth axis of a series has the spacing 1."""
+    axes = min(array.ndim, 3)
+    world = LPS @ affine
+    lengths = np.linalg.norm(world[:axes, :axes], axis=0)
+    spacing, origin, direction = np.ones(array.ndim), np.zeros(array.ndim), np.eye(array.ndim)
+    spacing[:axes], origin[:axes], direction[:axes, :axes] = lengths, world[:axes, 3], world[:axes, :axes] / lengths
+    if kind == "ants":
+        ants: Any = importlib.import_module("ants")
+        return ants.from_numpy(
+            np.ascontiguousarray(array), origin=origin.tolist(), spacing=spacing.tolist(), direction=direction
+        )
+    sitk: Any = importlib.import_module("SimpleITK")
+    image = sitk.GetImageFromArray(np.ascontiguousarray(array.T), isVector=False)
+    image.SetOrigin(origin.tolist())
+    image.SetSpacing(spacing.tolist())
+    image.SetDirection(direction.ravel().tolist())
     return image
 
 
@@ -138,6 +169,29 @@ def read_labels(given: ImageLike, name: str) -> _native.Labels:
     if wrong:
         raise InputError(f"{known}: expected labels (32-bit integers), found other values in {wrong} voxels")
     return _native.Labels.copy(labels, affine, known)
+
+
+def write_image(path: Union[str, os.PathLike[str]], image: ImageLike) -> None:
+    """Writes an image to a file with the same bytes that the command ``antsreg-gpu`` writes.
+
+    Parameters
+    ----------
+    path : path
+        File of the image. The end of its name says the format, such as ``.nii.gz`` or ``.mgz``. An existing file is
+        replaced; the new file appears whole or not at all.
+    image : image
+        An image of any kind that `register` takes. Voxels of an integer type are labels, and are written in the
+        smallest integer type that holds all of them. Others are written in single precision.
+
+    Examples
+    --------
+    >>> found = brain("head.nii.gz")  # doctest: +SKIP
+    >>> write_image("mask.nii.gz", found.mask)  # doctest: +SKIP
+    """
+    if not is_path(image) and parts(image, "the image")[0].dtype.kind in ("b", "u", "i"):
+        read_labels(image, "the image").write(path_of(path))
+    else:
+        read(image, "the image").write(path_of(path))
 
 
 def space_of(given: ImageLike, name: str) -> _native.Space:
@@ -202,6 +256,21 @@ def masked_apart(given: ImageLike) -> tuple[ImageLike, Optional[ImageLike]]:
     return (np.asarray(array), affine), (~np.asarray(array.mask, dtype=bool), affine)
 
 
+def with_mask(
+    image: ImageLike, mask: Union[None, ImageLike, list[Any]], name: str
+) -> tuple[ImageLike, Union[None, ImageLike, list[Any]]]:
+    """Separates an image from the mask that belongs to it: the given mask, or the mask of its masked array.
+
+    Both together are refused. ``name`` is the name of the image in messages.
+    """
+    image, counted = masked_apart(image)
+    if counted is None:
+        return image, mask
+    if mask is not None:
+        raise InputError(f"{name}: the array is masked, and a mask is given, too; give one of them")
+    return image, counted
+
+
 def _numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
     """The array, if its values are real numbers and all of them count."""
     if array.dtype.kind not in "biuf":
@@ -209,8 +278,8 @@ def _numbers(array: NDArray[Any], name: str) -> NDArray[Any]:
     if isinstance(array, np.ma.MaskedArray):
         if np.ma.is_masked(array):
             raise InputError(
-                f"{name}: the array is masked, expected an array without a mask; only the fixed and the moving image of a "
-                "registration may be masked. Give array.filled(value)"
+                f"{name}: the array is masked, expected an array without a mask; only images that have a mask as another "
+                "argument may be masked. Give array.filled(value)"
             )
         return np.asarray(array)
     return array
@@ -279,11 +348,12 @@ LPS = np.diag([-1.0, -1.0, 1.0, 1.0])
 
 
 def world_of_itk(spacing: Sequence[float], origin: Sequence[float], direction: ArrayLike) -> NDArray[np.float64]:
-    """The voxel-to-world matrix (RAS mm) of an ITK image with two or three axes."""
-    axes = len(spacing)
+    """The voxel-to-world matrix (RAS mm) of an ITK image with two or three axes, or of a series with four."""
+    turned = np.asarray(direction, dtype=np.float64).reshape(len(spacing), len(spacing))
+    axes = min(len(spacing), 3)
     matrix = np.eye(4)
-    matrix[:axes, :axes] = np.asarray(direction, dtype=np.float64).reshape(axes, axes) * np.asarray(spacing)
-    matrix[:axes, 3] = origin
+    matrix[:axes, :axes] = turned[:axes, :axes] * np.asarray(spacing[:axes])
+    matrix[:axes, 3] = origin[:axes]
     return np.asarray(LPS @ matrix, dtype=np.float64)
 
 

@@ -1,12 +1,16 @@
-"""Measures of results (overlap of label maps, folds of warps), and the devices and threads of this machine."""
+"""Measures of results (overlap, differences, folds), and the devices and threads of this machine."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Optional
+import html
+import importlib
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, Optional, Union
 
 from . import _native
-from ._images import ImageLike, SpatialImage, made, read_labels
+from ._images import ImageLike, SpatialImage, made, read, read_labels, with_mask
+from ._names import label_names
 from ._transforms import TransformLike, chain_of
 
 
@@ -37,6 +41,48 @@ class Overlap(NamedTuple):
     total: Measures
     #: The mean of each overlap measure (such as Dice) over the labels.
     mean: Measures
+    #: Names of labels, where they are known.
+    names: Optional[Mapping[int, str]] = None
+
+    @property
+    def table(self) -> Any:
+        """The measures as a DataFrame of pandas, which must be installed: a row for each label.
+
+        The first column has the names of the labels, if any are known.
+        """
+        pandas: Any = importlib.import_module("pandas")
+        rows = {label: measures._asdict() for label, measures in self.labels.items()}
+        table = pandas.DataFrame.from_dict(rows, orient="index", columns=list(Measures._fields))
+        if self.names:
+            table.insert(0, "name", [self.names.get(label, "") for label in rows])
+        return table.rename_axis("label")
+
+    def _repr_html_(self) -> str:
+        """An HTML table of the measures, which notebooks display."""
+        named = [*((self._shown(label), measures) for label, measures in self.labels.items()), ("mean", self.mean)]
+        head = "".join(f"<th>{name}</th>" for name in ("label", *Measures._fields))
+        rows = (f"<th>{name}</th>" + "".join(f"<td>{value:.4f}</td>" for value in values) for name, values in named)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
+        return f"<table><tr>{head}</tr>{body}</table>"
+
+    def _shown(self, label: int) -> str:
+        name = (self.names or {}).get(label)
+        return str(label) if name is None else f"{label} {html.escape(name)}"
+
+
+class Comparison(NamedTuple):
+    """Differences of two images on one grid."""
+
+    #: Number of compared voxels.
+    voxels: int
+    #: Root mean square of the differences.
+    root_mean_square: float
+    #: Mean absolute difference.
+    mean_absolute: float
+    #: Largest absolute difference.
+    largest_absolute: float
+    #: Pearson's correlation.
+    correlation: float
 
 
 class Jacobian(NamedTuple):
@@ -69,7 +115,13 @@ class Jacobian(NamedTuple):
     outside: float
 
 
-def overlap(source: ImageLike, target: ImageLike, labels: Optional[Sequence[int]] = None) -> Overlap:
+def overlap(
+    source: ImageLike,
+    target: ImageLike,
+    labels: Optional[Sequence[int]] = None,
+    *,
+    names: Union[None, str, os.PathLike[str], Mapping[int, str]] = None,
+) -> Overlap:
     """Overlap of two label maps on one grid, by the formulas of ANTs' LabelOverlapMeasures.
 
     Parameters
@@ -78,6 +130,8 @@ def overlap(source: ImageLike, target: ImageLike, labels: Optional[Sequence[int]
         The label map that is evaluated, and the true label map.
     labels : list of int, optional
         Labels that are compared; by default all except 0.
+    names : path or mapping, optional
+        Names of the labels, as for `label_names`.
 
     Examples
     --------
@@ -90,7 +144,30 @@ def overlap(source: ImageLike, target: ImageLike, labels: Optional[Sequence[int]
     only = None if labels is None else [int(label) for label in labels]
     rows, total, mean = _native.overlap(read_labels(source, "the source"), read_labels(target, "the target"), only)
     each = {label: Measures(*measures) for label, measures in rows if label is not None}
-    return Overlap(each, Measures(*total), Measures(*mean))
+    return Overlap(each, Measures(*total), Measures(*mean), None if names is None else label_names(names))
+
+
+def compare(first: ImageLike, second: ImageLike, mask: Optional[ImageLike] = None) -> Comparison:
+    """Compares two images on one grid, as the command ``antsreg-gpu compare`` does.
+
+    Parameters
+    ----------
+    first, second : image
+        The images.
+    mask : image, optional
+        Mask on the grid of the first image: only voxels above 0.5 are compared. The first image may be a
+        masked array instead.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> a = np.arange(64, dtype=np.float32).reshape(4, 4, 4)
+    >>> compare((a, np.eye(4)), (a + 1, np.eye(4))).mean_absolute
+    1.0
+    """
+    first, mask = with_mask(first, mask, "the first image")
+    where = None if mask is None else read(mask, "the mask")
+    return Comparison(*_native.compare(read(first, "the first image"), read(second, "the second image"), where))
 
 
 def jacobian(warp: TransformLike) -> Jacobian:

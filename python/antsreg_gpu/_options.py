@@ -11,7 +11,8 @@ from numpy.typing import ArrayLike
 
 from . import _native
 from ._errors import InputError, OptionError
-from ._images import ImageLike, is_path, masked_apart, path_of, read
+from ._images import ImageLike, is_path, path_of, read, with_mask
+from ._process import plain
 from ._transforms import TransformLike, chain_of
 
 if TYPE_CHECKING:
@@ -63,16 +64,12 @@ def plan(
     }.items():
         if value is not None:
             recipe[name] = value
-    arrays = (np.ndarray, np.generic)
-    plain: dict[str, Any] = {
-        name: value.tolist() if isinstance(value, arrays) else value for name, value in options.items()
-    }
-    named = [(name, value) for name, value in plain.items() if value is not None]
+    named = [(name, plain(value)) for name, value in options.items() if value is not None and name != _START]
     return _native.Plan.recipe(_json(recipe), channels, named)
 
 
 def _json(value: Any) -> str:
-    def plain(item: Any) -> Any:
+    def jsonable(item: Any) -> Any:
         if isinstance(item, (np.ndarray, np.generic)):
             return item.tolist()
         if isinstance(item, Mapping):
@@ -80,13 +77,26 @@ def _json(value: Any) -> str:
         raise TypeError(type(item).__name__)
 
     try:
-        return json.dumps(value, default=plain, allow_nan=False)
+        return json.dumps(value, default=jsonable, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise OptionError(f"options: expected finite numbers, texts, lists or dictionaries, found: {error}") from None
 
 
-def start(given: Optional[Start], usual: str) -> tuple[str, Optional[_native.Matrix]]:
-    """Converts an initial transform to a name and, if it is an affine, its matrix."""
+#: The command's name of the argument ``initial``.
+_START = "initial_transform"
+
+
+def start(
+    given: Optional[Start], usual: str, options: Mapping[str, OptionValue]
+) -> tuple[str, Optional[_native.Matrix]]:
+    """Converts an initial transform to a name and, if it is an affine, its matrix.
+
+    The initial transform is ``given``, or that among ``options`` by the name of the command.
+    """
+    by_name: Any = options.get(_START)
+    if given is not None and by_name is not None:
+        raise OptionError(f"{_START}: it is another name of initial; give one of them")
+    given = by_name if given is None else given
     if given is None:
         return usual, None
     if isinstance(given, str) and given in ("centre-of-mass", "center-of-mass", "headers"):
@@ -109,11 +119,7 @@ def side(
 
     The mask of a masked array is the mask of the image.
     """
-    image, counted = masked_apart(image)
-    if counted is not None:
-        if mask is not None:
-            raise InputError(f"{name}: the array is masked, and a mask is given, too; give one of them")
-        mask = counted
+    image, mask = with_mask(image, mask, name)
     further = [read(channel, f"channel {n} of {name}") for n, channel in enumerate(channels, 2)]
     masks: Union[None, _native.Image, list[Optional[_native.Image]]]
     if mask is None:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import html
 import importlib
+import logging
 import sys
+import time
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Optional, Union
@@ -12,6 +15,15 @@ from . import _native
 
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias
+
+#: Receives notes, such as why the CPU is used.
+LOG = logging.getLogger("antsreg_gpu")
+
+
+def log(note: Optional[str]) -> None:
+    """Passes a note of the native library to the logger."""
+    if note is not None:
+        LOG.info("%s", note)
 
 
 class Report(NamedTuple):
@@ -85,10 +97,43 @@ class Follower:
 
 
 def _bar() -> Any:
+    """The bar for this place: a widget of text in a notebook, tqdm's bar or a line elsewhere."""
+    shell: Any = sys.modules.get("IPython")
+    if shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell":
+        return _Notebook()
     try:
-        return importlib.import_module("tqdm.auto").tqdm(leave=False)
+        return importlib.import_module("tqdm").tqdm(leave=False)
     except ImportError:
         return _Line()
+
+
+class _Notebook:
+    """A progress bar in a notebook, which is drawn anew in one place and needs no widgets."""
+
+    #: Shortest time between two drawings, s.
+    _PAUSE = 0.1
+
+    def __init__(self) -> None:
+        self._display: Any = importlib.import_module("IPython.display")
+        self._handle = self._display.display(self._display.HTML(""), display_id=True)
+        self._drawn = 0.0
+        self.total = self.n = 0
+        self._title = ""
+
+    def set_description(self, title: str, refresh: bool = True) -> None:
+        """Sets the text that stands behind the bar."""
+        self._title = title
+
+    def refresh(self) -> None:
+        """Draws the bar, unless it was drawn a moment ago."""
+        if time.monotonic() - self._drawn >= self._PAUSE:
+            self._drawn = time.monotonic()
+            bar = f'<progress value="{self.n}" max="{max(self.total, 1)}"></progress>'
+            self._handle.update(self._display.HTML(f"{bar} {html.escape(self._title)}: {self.n}/{self.total}"))
+
+    def close(self) -> None:
+        """Clears the bar."""
+        self._handle.update(self._display.HTML(""))
 
 
 class _Line:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 import json
-import logging
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,13 +15,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _native
 from ._errors import OptionError, ResultWarning
-from ._images import ImageLike, SpatialImage, made
+from ._images import ImageLike, kind_of, made
+from ._kept import Kept
 from ._options import Lesions, Masks, Options, OptionValue, Start, plan, side, start
-from ._progress import Follower, Progress
+from ._picture import picture
+from ._progress import Follower, Progress, log
 from ._transforms import Transform, apply, apply_points
 from ._verdict import Verdict
-
-LOG = logging.getLogger("antsreg_gpu")
 
 
 class OnDevice:
@@ -72,8 +71,14 @@ class Registration:
     are read-only and share the result's memory; copy an array before you change it.
     """
 
-    def __init__(self, native: _native.Registration) -> None:
+    def __init__(self, native: _native.Registration, kind: str = "") -> None:
         self._native = native
+        #: The library whose images the result has; empty for nibabel.
+        self._kind = kind
+
+    def __reduce__(self) -> Any:
+        """Pickles the result: its arrays, transforms and record. An unpickled result cannot write files or pages."""
+        return _unpickled, (Kept.of(self._native).__dict__, self._kind)
 
     @property
     def affine(self) -> NDArray[np.float64]:
@@ -94,23 +99,26 @@ class Registration:
         return self._native.inverse_warp
 
     @property
-    def warped(self) -> SpatialImage:
-        """The moving image resampled on the fixed grid."""
+    def warped(self) -> Any:
+        """The moving image resampled on the fixed grid.
+
+        It is an image of ANTsPy or SimpleITK if the fixed image was one, otherwise of nibabel.
+        """
         return self._image(self._native.warped, self._native.fixed_space)
 
     @property
-    def inverse_warped(self) -> SpatialImage:
-        """The fixed image resampled on the moving grid."""
+    def inverse_warped(self) -> Any:
+        """The fixed image resampled on the moving grid, of the same type as `warped`."""
         return self._image(self._native.inverse_warped, self._native.moving_space)
 
     @property
-    def jacobian(self) -> Optional[SpatialImage]:
+    def jacobian(self) -> Any:
         """Jacobian determinants of the warp on the fixed grid. None without a deformable stage.
 
         The affine is excluded. Above 1 the structures are larger in the moving image.
         """
         image = self._native.jacobian()
-        return None if image is None else made(image.array, image.affine)
+        return None if image is None else made(image.array, image.affine, self._kind)
 
     @property
     def forward(self) -> Transform:
@@ -155,7 +163,7 @@ class Registration:
         inverse: bool = False,
         interpolation: str = "linear",
         outside: float = 0.0,
-    ) -> SpatialImage:
+    ) -> Any:
         """Resamples an image on the fixed grid. The image must be aligned with the moving image.
 
         Parameters
@@ -224,10 +232,10 @@ class Registration:
         """
         self._native.report(os.fspath(path))
 
-    def _image(self, array: Optional[NDArray[np.float32]], space: _native.Space) -> SpatialImage:
+    def _image(self, array: Optional[NDArray[np.float32]], space: _native.Space) -> Any:
         if array is None:
             raise OptionError("this result has no warped images, because its registration did not compute them")
-        return made(array, space.affine)
+        return made(array, space.affine, self._kind)
 
     def __repr__(self) -> str:
         kind = "affine" if self.warp is None else "affine and warp"
@@ -235,7 +243,7 @@ class Registration:
         return f"Registration({kind}, fixed {tuple(fixed)}, moving {tuple(moving)})"
 
     def _repr_html_(self) -> str:
-        """An HTML table of the result, which notebooks display."""
+        """An HTML table of the result with slices of the warped image, which notebooks display."""
         record = self.record
         similarity, seconds = record["similarity"], record["seconds"]
         rows = [
@@ -248,17 +256,24 @@ class Registration:
             *(("Warning", text) for text in self.warnings),
         ]
         cells = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
-        return f"<table>{cells}</table>"
+        warped = self._native.warped
+        slices = "" if warped is None else picture(warped, self._native.fixed_space.affine)
+        return f"<table>{cells}</table>{slices}"
 
 
 def _number(value: Optional[float]) -> str:
     return "unknown" if value is None else f"{value:.4f}"
 
 
-def _result(native: _native.Registration) -> Registration:
+def _result(native: _native.Registration, kind: str) -> Registration:
     for text in native.warnings:
         warnings.warn(text, ResultWarning, stacklevel=3)
-    return Registration(native)
+    return Registration(native, kind)
+
+
+def _unpickled(kept: dict[str, Any], kind: str) -> Registration:
+    native: Any = Kept(**kept)
+    return Registration(native, kind)
 
 
 def register(
@@ -335,6 +350,8 @@ def register(
         ``cc_radius=4``, ``shrink_factors=[4, 2, 1]`` and ``exact=True``. An option that is out of range, or has no
         effect, is refused.
 
+    The voxels that a masked array of numpy hides do not count: its mask serves as ``fixed_mask`` or ``moving_mask``.
+
     Returns
     -------
     Registration
@@ -350,15 +367,15 @@ def register(
     >>> result.save("out/subject_")  # doctest: +SKIP
     """
     wanted = plan(transform, preset, stages, linear, syn, levels, dof, search_degrees, len(channels), options)
-    name, matrix = start(initial, wanted.usual_start)
+    name, matrix = start(initial, wanted.usual_start, options)
     fixed_side = side(fixed, "the fixed image", [pair[0] for pair in channels], fixed_mask, fixed_lesion)
     moving_side = side(moving, "the moving image", [pair[1] for pair in channels], moving_mask, moving_lesion)
     with Follower(progress) as follower:
         native, note = _native.register(
             fixed_side, moving_side, wanted, device, name, matrix, follower.callback, _keeps(output)
         )
-    _log(note)
-    return _result(native)
+    log(note)
+    return _result(native, kind_of(fixed))
 
 
 def _keeps(output: str) -> bool:
@@ -366,11 +383,6 @@ def _keeps(output: str) -> bool:
     if output not in ("host", "device"):
         raise OptionError(f"output: expected host or device, found `{output}`")
     return output == "device"
-
-
-def _log(note: Optional[str]) -> None:
-    if note is not None:
-        LOG.info("%s", note)
 
 
 class Fixed:
@@ -405,10 +417,11 @@ class Fixed:
         **options: OptionValue,
     ) -> None:
         wanted = plan(transform, preset, stages, linear, syn, levels, dof, search_degrees, len(channels), options)
-        name, matrix = start(initial, wanted.usual_start)
+        name, matrix = start(initial, wanted.usual_start, options)
         prepared = side(image, "the fixed image", channels, mask, lesion)
         self._native = _native.Fixed(prepared, wanted, device, name, matrix)
-        _log(self._native.note)
+        self._kind = kind_of(image)
+        log(self._native.note)
 
     def register(
         self,
@@ -424,7 +437,7 @@ class Fixed:
         moving_side = side(moving, "the moving image", channels, mask, lesion)
         with Follower(progress) as follower:
             native = self._native.register(moving_side, follower.callback, _keeps(output))
-        return _result(native)
+        return _result(native, self._kind)
 
 
 def register_many(
@@ -475,21 +488,21 @@ def register_many(
     """
     several = list(movings)
     wanted = plan(transform, preset, stages, linear, syn, levels, dof, search_degrees, 0, options)
-    name, matrix = start(initial, wanted.usual_start)
+    name, matrix = start(initial, wanted.usual_start, options)
     fixed_side = side(fixed, "the fixed image", (), fixed_mask)
 
     def load(number: int) -> _native.Side:
         return side(several[number], f"moving image {number + 1}", (), None)
 
     many = _native.Many(fixed_side, wanted, device, workers, len(several), load, name, matrix)
-    return _results(many)
+    return _results(many, kind_of(fixed))
 
 
-def _results(many: _native.Many) -> Iterator[Registration]:
+def _results(many: _native.Many, kind: str) -> Iterator[Registration]:
     try:
         for native in many:
             for note in many.notes():
-                LOG.info("%s", note)
-            yield _result(native)
+                log(note)
+            yield _result(native, kind)
     finally:
         many.close()

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import html
+import importlib
 import os
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Optional, Union
 
@@ -14,10 +16,16 @@ from numpy.typing import NDArray
 
 from . import _native
 from ._errors import InputError, ResultWarning
-from ._images import ImageLike, SpatialImage, is_path, made, parts, path_of, read
+from ._images import ImageLike, is_path, kind_of, made, parts, path_of, read
+from ._kept import KeptSeries
 from ._options import _json
-from ._registration import _log
+from ._progress import log
 
+#: Columns of the table ``motion.tsv`` that the command writes.
+_COLUMNS = (
+    *("trans_x", "trans_y", "trans_z", "rot_x", "rot_y", "rot_z"),
+    *("framewise_displacement", "rmsd", "dvars", "std_dvars"),
+)
 #: Names of the transform models by their degrees of freedom.
 _DOF = {3: "translation", 6: "rigid", 7: "similarity", 9: "scales", 12: "affine"}
 
@@ -25,9 +33,15 @@ _DOF = {3: "translation", 6: "rigid", 7: "similarity", 9: "scales", 12: "affine"
 class Series:
     """The result of a motion correction: the motion of the head in each volume, and the corrected series."""
 
-    def __init__(self, native: _native.Series) -> None:
+    def __init__(self, native: _native.Series, kind: str = "") -> None:
         self._native = native
+        #: The library whose images the result has; empty for nibabel.
+        self._kind = kind
         self._table = np.array(native.table).reshape(-1, 10)
+
+    def __reduce__(self) -> Any:
+        """Pickles the result: motion, corrected series and mean. An unpickled result cannot write files."""
+        return _unpickled, (KeptSeries.of(self._native, len(self)).__dict__, self._kind)
 
     def __len__(self) -> int:
         return len(self._table)
@@ -72,6 +86,15 @@ class Series:
         return self._table[:, 9]
 
     @property
+    def table(self) -> Any:
+        """The motion as a DataFrame of pandas, which must be installed: a row for each volume.
+
+        The columns are those of the table ``motion.tsv`` that the command writes.
+        """
+        pandas: Any = importlib.import_module("pandas")
+        return pandas.DataFrame(self._table, columns=list(_COLUMNS)).rename_axis("volume")
+
+    @property
     def failed(self) -> list[tuple[int, str]]:
         """Volumes that could not be aligned: their numbers, counted from 0, and the reasons.
 
@@ -80,24 +103,24 @@ class Series:
         return self._native.failed
 
     @property
-    def mean(self) -> SpatialImage:
+    def mean(self) -> Any:
         """The mean of the corrected volumes, on the grid of the reference."""
         image = self._native.mean()
-        return made(image.array, image.affine)
+        return made(image.array, image.affine, self._kind)
 
-    def corrected_volume(self, index: int) -> SpatialImage:
+    def corrected_volume(self, index: int) -> Any:
         """The corrected volume with this number, counted from 0."""
         image = self._native.corrected(range(len(self))[index])
-        return made(image.array, image.affine)
+        return made(image.array, image.affine, self._kind)
 
     @property
-    def corrected(self) -> SpatialImage:
+    def corrected(self) -> Any:
         """The corrected series, X×Y×Z×N, on the grid of the reference. Each access computes it anew."""
         first = self._native.corrected(0)
         voxels = np.empty((*first.array.shape, len(self)), dtype=np.float32, order="F")
         for index in range(len(self)):
             voxels[..., index] = self._native.corrected(index).array
-        return made(voxels, first.affine)
+        return made(voxels, first.affine, self._kind)
 
     def save(
         self,
@@ -128,7 +151,27 @@ class Series:
         return self._native.save(os.fspath(prefix), corrected, fsl, report)
 
     def __repr__(self) -> str:
-        return f"Series({len(self)} volumes, mean framewise displacement {np.nanmean(self.fd):.3f} mm)"
+        return f"Series({len(self)} volumes, mean framewise displacement {self._mean_fd():.3f} mm)"
+
+    def _repr_html_(self) -> str:
+        """An HTML table of the result, which notebooks display."""
+        worst = int(np.nanargmax(self.fd)) if len(self) > 1 else 0
+        rows = [
+            ("Volumes", f"{len(self)}"),
+            ("Framewise displacement", f"{self._mean_fd():.3f} mm on average"),
+            ("Largest", f"{self.fd[worst]:.3f} mm, volume {worst} counted from 0"),
+            *(("Failed", f"volume {index}: {why}") for index, why in self.failed),
+        ]
+        cells = "".join(f"<tr><th>{name}</th><td>{html.escape(text)}</td></tr>" for name, text in rows)
+        return f"<table>{cells}</table>"
+
+    def _mean_fd(self) -> float:
+        return float(self.fd[1:].mean()) if len(self) > 1 else 0.0
+
+
+def _unpickled(kept: dict[str, Any], kind: str) -> Series:
+    native: Any = KeptSeries(**kept)
+    return Series(native, kind)
 
 
 def register_series(
@@ -193,10 +236,14 @@ def register_series(
         onto = read(onto, "the reference")
     told = _line if progress is True else progress or None
     found, note = _native.register_series(name, volumes, repetition, onto, _json(options), device, keep_going, told)
-    _log(note)
+    log(note)
     for index, why in found.unlike:
         warnings.warn(f"{name}: volume {index}, counted from 0: {why}", ResultWarning, stacklevel=2)
-    return Series(found)
+    return Series(found, kind_of(series))
+
+
+#: Motion correction by the name of the command.
+motion = register_series
 
 
 def _volumes(series: ImageLike) -> tuple[str, Optional[list[_native.Image]], float]:
@@ -210,8 +257,15 @@ def _volumes(series: ImageLike) -> tuple[str, Optional[list[_native.Image]], flo
         _native.Image.copy(np.asarray(array[..., index], dtype=np.float32), affine, name)
         for index in range(array.shape[3])
     ]
-    zooms: tuple[float, ...] = getattr(getattr(series, "header", None), "get_zooms", tuple)()
-    return name, volumes, float(zooms[3]) if len(zooms) > 3 else 0.0
+    return name, volumes, _repetition(series)
+
+
+def _repetition(series: Any) -> float:
+    """Time between the volumes of a series in memory, s; 0 if it is unknown."""
+    zooms: Sequence[float] = getattr(getattr(series, "header", None), "get_zooms", tuple)()
+    if kind_of(series):
+        zooms = series.spacing if hasattr(series, "spacing") else series.GetSpacing()
+    return float(zooms[3]) if len(zooms) > 3 else 0.0
 
 
 def _line(aligned: int, of: int) -> None:

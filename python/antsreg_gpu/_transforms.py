@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Optional, Union
 
 import numpy as np
@@ -12,7 +13,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import _native
 from ._errors import InputError, OptionError, SpaceWarning
-from ._images import ImageLike, SpatialImage, is_path, made, path_of, read, read_labels, space_of
+from ._images import ImageLike, is_path, kind_of, made, path_of, read, read_labels, space_of
+from ._kept import Steps, chain_of_steps, steps_of
+from ._process import run_command
 
 if TYPE_CHECKING:
     from typing_extensions import TypeAlias
@@ -41,6 +44,9 @@ class Transform:
 
     def __init__(self, *steps: TransformLike) -> None:
         self._chain = _native.Chain.joined([chain_of(step, "a transform") for step in steps])
+
+    def __reduce__(self) -> Any:
+        return _unpickled, (steps_of(self._chain),)
 
     @classmethod
     def _of(cls, chain: _native.Chain) -> Transform:
@@ -85,7 +91,7 @@ class Transform:
 
     def apply(
         self, image: ImageLike, reference: ImageLike, *, interpolation: str = "linear", outside: float = 0.0
-    ) -> SpatialImage:
+    ) -> Any:
         """Resamples an input image on the grid of a reference image; see `antsreg_gpu.apply`."""
         return apply(image, reference, self, interpolation=interpolation, outside=outside)
 
@@ -95,6 +101,10 @@ class Transform:
 
     def __repr__(self) -> str:
         return f"Transform({', '.join(self.kinds)})"
+
+
+def _unpickled(steps: Steps) -> Transform:
+    return Transform._of(chain_of_steps(steps))
 
 
 def chain_of(given: Any, name: str) -> _native.Chain:
@@ -132,7 +142,7 @@ def apply(
     *,
     interpolation: str = "linear",
     outside: float = 0.0,
-) -> SpatialImage:
+) -> Any:
     """Resamples an image on the grid of a reference image.
 
     Parameters
@@ -167,10 +177,10 @@ def apply(
             raise OptionError("outside: has no effect on label maps, where voxels outside the image get label 0")
         labels, told = _native.resample_labels(read_labels(image, "the image"), space, chain, interpolation)
         _warn(told)
-        return made(labels.array, labels.affine)
+        return made(labels.array, labels.affine, kind_of(image))
     carried, told = _native.resample(read(image, "the image"), space, chain, interpolation, outside)
     _warn(told)
-    return made(carried.array, carried.affine)
+    return made(carried.array, carried.affine, kind_of(image))
 
 
 def apply_points(
@@ -271,3 +281,31 @@ def write_transform(
         chain.write(path_of(path), list(centre))
     else:
         chain.write_fsl(path_of(path), space_of(fixed, "the fixed image"), space_of(moving, "the moving image"))
+
+
+def convert(
+    transform: Union[str, os.PathLike[str]], output: Union[str, os.PathLike[str]], **options: Any
+) -> Path:
+    """Converts the file of a transform to another format, as the command ``antsreg-gpu convert`` does.
+
+    Parameters
+    ----------
+    transform : path
+        File of the transform.
+    output : path
+        File to write. Its name says the format, unless an option does.
+    **options
+        Options of ``antsreg-gpu convert`` by their names, such as ``fixed="f.nii.gz"`` and ``to="fsl"``; ``from_`` is
+        the option ``--from``. Images are given as paths.
+
+    Returns
+    -------
+    path
+        The written file.
+
+    Examples
+    --------
+    >>> convert("flirt.mat", "affine.txt", fixed="f.nii.gz", moving="m.nii.gz")  # doctest: +SKIP
+    """
+    run_command("convert", transform, output, quiet=True, **options)
+    return Path(path_of(output))

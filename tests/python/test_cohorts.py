@@ -38,7 +38,7 @@ def test_templates(pair: Pair, tmp_path: Path) -> None:
     options = {"passes": 1, "shrink_factors": [2], "iterations": [4], "smoothing_sigmas": [1], "finest_mm": 4}
     folder = antsreg_gpu.template([pair.fixed, pair.moving], tmp_path / "t", device="cpu", **options)
     assert nib.load(folder / "template.nii.gz").get_fdata().std() > 10
-    with pytest.raises(antsreg_gpu.OptionError, match="--surprise"):
+    with pytest.raises(antsreg_gpu.OptionError, match="surprise"):
         antsreg_gpu.template([pair.fixed, pair.moving], tmp_path / "u", surprise=1)
     with pytest.raises(antsreg_gpu.InputError, match="save the images first"):
         antsreg_gpu.template([nib.load(pair.fixed)], tmp_path / "v")

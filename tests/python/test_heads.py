@@ -57,3 +57,17 @@ def test_refusals(shaded: Path, masks: Pair) -> None:
         antsreg_gpu.bias_correct(shaded, nib.load(masks.moving))
     with pytest.raises(ValueError, match="spline_param"):
         engine.n4_bias_field_correction(antspy.image_read(str(shaded)), spline_param=[1, 2])
+
+
+def test_the_brain_of_the_command(pair: Pair, tmp_path: Path) -> None:
+    words = ["--contrast", "t1", "--device", "cpu", "--mask", tmp_path / "m.nii", "--probability", tmp_path / "p.nii"]
+    command("brain", "-i", pair.fixed, "-o", tmp_path / "b.nii", *words)
+    image = nib.load(pair.fixed)
+    found = antsreg_gpu.brain(image, contrast="t1", device="cpu")
+    for part, name in ((found.image, "b.nii"), (found.mask, "m.nii"), (found.probability, "p.nii")):
+        assert np.array_equal(np.asarray(part.dataobj), np.asarray(nib.load(tmp_path / name).dataobj)), name
+    volume = np.count_nonzero(found.mask.get_fdata()) * abs(np.linalg.det(image.affine[:3, :3])) / 1000
+    # The volume is measured on a grid that is finer than these voxels.
+    assert found.volume_cm3 == pytest.approx(volume, rel=0.03) and found.contrast.startswith("T1")
+    with pytest.raises(antsreg_gpu.OptionError, match="contrast: expected one of auto, t1"):
+        antsreg_gpu.brain(image, contrast="t3")

@@ -51,6 +51,9 @@ def test_refusals_name_what_is_wrong(pair: Pair, tmp_path: Path) -> None:
         (antsreg_gpu.OptionError, "cannot be given together with stages", image, {"stages": [], "cost": "nmi"}),
         (antsreg_gpu.OptionError, "degrees of freedom", image, {"dof": 8}),
         (antsreg_gpu.OptionError, "device: expected auto, cpu", image, {"device": "gpu"}),
+        (antsreg_gpu.OptionError, "brain: this option is for files", image, {"brain": "both"}),
+        (antsreg_gpu.OptionError, "cost has no effect", image, {"transform": "syn-only", "cost": "nmi"}),
+        (antsreg_gpu.OptionError, "another name of initial", image, {"initial": "headers", "initial_transform": "headers"}),
         (antsreg_gpu.MissingFileError, "heads: no such file", image, {"initial": "heads"}),
         (antsreg_gpu.DeviceError, "cuda:99", image, {"device": "cuda:99"}),
     ]

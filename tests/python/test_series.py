@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
+import ants
 import nibabel as nib
 import numpy as np
 import pytest
+import SimpleITK as sitk
 from conftest import Pair, command
 from scipy import ndimage
 
@@ -109,3 +112,25 @@ def test_what_is_no_series_is_refused(moving: Path, pair: Pair) -> None:
 
     with pytest.raises(KeyError, match="enough"):
         antsreg_gpu.register_series(moving, progress=stop)
+
+
+def test_results_as_tables_and_images_of_other_libraries(moving: Path, tmp_path: Path) -> None:
+    found = antsreg_gpu.motion(moving, device="cpu")
+    found.save(tmp_path / "p")
+    header = (tmp_path / "pmotion.tsv").read_text().splitlines()[0].split("\t")
+    assert list(found.table.columns) == header and found.table.index.name == "volume"
+    assert np.array_equal(found.table["framewise_displacement"], found.fd, equal_nan=True)
+    assert "Framewise displacement" in found._repr_html_()
+    for series in (sitk.ReadImage(str(moving)), ants.image_read(str(moving))):
+        other = antsreg_gpu.motion(series, device="cpu")
+        assert np.allclose(other.affines, found.affines, atol=1e-3)
+        corrected = other.corrected
+        assert type(corrected) is type(series)
+        voxels = corrected.numpy() if hasattr(corrected, "numpy") else sitk.GetArrayFromImage(corrected).T
+        assert np.allclose(voxels, found.corrected.get_fdata(), atol=1e-2 * voxels.max())
+    again = pickle.loads(pickle.dumps(found))
+    assert np.array_equal(again.affines, found.affines) and repr(again) == repr(found)
+    assert np.array_equal(again.corrected.get_fdata(), found.corrected.get_fdata())
+    assert np.array_equal(again.mean.get_fdata(), found.mean.get_fdata())
+    with pytest.raises(antsreg_gpu.OptionError, match="before pickling"):
+        again.save(tmp_path / "q")

@@ -75,7 +75,7 @@ impl Image {
         })
     }
 
-    /// Writes the image to a `.nii` or `.nii.gz` file.
+    /// Writes the image to a file, as the command does. The end of the name says the format.
     fn write(&self, py: Python, path: PathBuf) -> Result<(), Failure> {
         process::compute(py, || Ok(nifti::write_volume(path.as_path(), self.volume()?)?))
     }

@@ -45,7 +45,8 @@ impl Labels {
         })
     }
 
-    /// Writes the label map to a `.nii` or `.nii.gz` file, in the smallest integer type that holds all labels.
+    /// Writes the label map to a file, as the command does: in the smallest integer type that holds all labels. The end
+    /// of the name says the format.
     fn write(&self, py: Python, path: PathBuf) -> Result<(), Failure> {
         process::compute(py, || Ok(nifti::write_labels(path.as_path(), &self.labels)?))
     }

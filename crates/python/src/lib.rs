@@ -4,6 +4,7 @@
 
 mod apply;
 mod bias;
+mod brain;
 mod chain;
 mod command;
 mod devices;
@@ -15,12 +16,14 @@ mod labels;
 mod many;
 mod measures;
 mod observer;
+mod options;
 mod plan;
 mod process;
 mod register;
 mod registration;
 mod series;
 mod space;
+mod studies;
 mod view;
 
 /// The Python module `antsreg_gpu._native`.
@@ -30,6 +33,8 @@ mod native {
     use crate::apply::{apply_points, resample, resample_labels};
     #[pymodule_export]
     use crate::bias::bias_correct;
+    #[pymodule_export]
+    use crate::brain::extract_brain;
     #[pymodule_export]
     use crate::chain::Chain;
     #[pymodule_export]
@@ -47,7 +52,9 @@ mod native {
     #[pymodule_export]
     use crate::many::Many;
     #[pymodule_export]
-    use crate::measures::{jacobian, overlap};
+    use crate::measures::{compare, jacobian, overlap};
+    #[pymodule_export]
+    use crate::options::{arguments, words};
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]
@@ -60,6 +67,8 @@ mod native {
     use crate::series::{Series, register_series};
     #[pymodule_export]
     use crate::space::Space;
+    #[pymodule_export]
+    use crate::studies::run_study;
 
     /// The version of the library, such as `0.2.0`.
     #[pymodule_export]

@@ -1,5 +1,6 @@
 //! Measures for Python: overlap of label maps, and Jacobian determinants of warps.
 
+use antsreg_core::compare::Comparison;
 use antsreg_core::overlap::Overlap;
 use antsreg_core::{DisplacementField, JacobianSummary, Roughness, Transform};
 use antsreg_kernels::apply;
@@ -24,6 +25,29 @@ type Rows = (Vec<Row>, [f64; 6], [f64; 6]);
 /// differences (at the corners of trilinear cells), the standard deviation of the determinants' logarithms, and the
 /// share of voxels below 0.5 or above 2.
 type Summary = (u64, f64, f64, f64, u64, f64, u64, f64, f64);
+
+/// Compares two images on one grid, inside a mask. Returns the number of voxels, the root mean square difference, the
+/// mean and the largest absolute difference, and Pearson's correlation.
+#[pyfunction]
+#[pyo3(signature = (first, second, mask=None))]
+pub fn compare(
+    py: Python,
+    first: &Image,
+    second: &Image,
+    mask: Option<&Image>,
+) -> Result<(u64, f64, f64, f64, f64), Failure> {
+    process::compute(py, || {
+        let (one, mut other) = (first.volume()?, second.volume()?.clone());
+        inputs::check_grid(&second.name, &other.grid, &first.name, &one.grid, "linear")?;
+        other.grid = one.grid.clone();
+        let mask = mask.map(|mask| {
+            Ok::<_, Failure>(inputs::as_mask(mask.volume()?.clone(), &mask.name, &first.name, &one.grid)?)
+        });
+        let found = Comparison::between(one, &other, mask.transpose()?.as_ref()).map_err(grids)?;
+        let Comparison { voxels, root_mean_square, mean_absolute, largest_absolute, correlation } = found;
+        Ok((voxels, root_mean_square, mean_absolute, largest_absolute, correlation))
+    })
+}
 
 /// Computes the overlap of two label maps: for each label, for all labels together, and the mean over labels.
 #[pyfunction]

@@ -1,13 +1,14 @@
 //! Registration methods from JSON that the Python package sends: a preset with changes, or a list of stages.
 
 use antsreg_register::linear::{Cost, Start};
-use antsreg_register::option::{self, OptionError, Typed};
+use antsreg_register::option;
 use antsreg_register::syn::{Channel, Metric};
 use antsreg_register::{Options, Preset, Recipe, Stage};
 use pyo3::prelude::*;
 use serde_json::Value;
 
 use crate::error::{Class, Failure};
+use crate::options::{OptionValue, refused};
 
 /// The requested method of a registration (a preset or a list of stages), before the images are known.
 #[pyclass(frozen, module = "antsreg_gpu._native")]
@@ -20,43 +21,6 @@ enum Kind {
     Recipe(Box<Recipe>),
     /// A registration method that is given as a list of stages with all their options.
     Stages(Vec<Stage>),
-}
-
-/// Value of an option, as Python passes it.
-#[derive(FromPyObject)]
-enum OptionValue {
-    /// Whether a flag is on.
-    Flag(bool),
-    /// A number.
-    Number(f64),
-    /// A name.
-    Text(String),
-    /// A list of numbers.
-    Numbers(Vec<f64>),
-}
-
-impl From<OptionValue> for Typed {
-    fn from(value: OptionValue) -> Typed {
-        match value {
-            OptionValue::Flag(on) => Typed::Flag(on),
-            OptionValue::Number(number) => Typed::Number(number),
-            OptionValue::Text(text) => Typed::Text(text),
-            OptionValue::Numbers(numbers) => Typed::Numbers(numbers),
-        }
-    }
-}
-
-/// The error for an option that is refused, with the names as Python writes them.
-fn refused(error: OptionError) -> Failure {
-    let python = |option: &str| option.trim_start_matches('-').replacen(' ', "=", 1).replace('-', "_");
-    let text = match error {
-        OptionError::Value { option, expected, found } => {
-            format!("{}: expected {expected}, found `{found}`", python(option))
-        }
-        OptionError::NoEffect { option, with } => format!("{} has no effect with {}", python(option), python(&with)),
-        OptionError::Unknown { name } => format!("there is no option `{name}`"),
-    };
-    Failure::own(Class::Option, text)
 }
 
 #[pymethods]

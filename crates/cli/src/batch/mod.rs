@@ -3,7 +3,8 @@
 mod args;
 
 use antsreg_console::{CliError, Console};
-use antsreg_study::batch::{self, Alone, OfAll, Order};
+use antsreg_study::Invocation;
+use antsreg_study::batch::{self, Alone, BatchObserver, OfAll, Order, Outcome};
 
 use crate::many;
 
@@ -15,6 +16,13 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let order = order(args);
     let read = || batch::read_fixed(&study.shared);
     many::run(&order, args.dry_run, console, |observer| batch::plan(&study, &order, &Alone, read, observer))
+}
+
+/// Registers the subjects and returns the outcome, without showing it.
+pub fn outcome(args: &Args, invocation: &Invocation, observer: &dyn BatchObserver) -> Result<Outcome, CliError> {
+    let study = args.study()?;
+    let read = || batch::read_fixed(&study.shared);
+    Ok(batch::run(&study, &order(args), &Alone, read, invocation, observer)?)
 }
 
 fn order(args: &Args) -> Order<'_> {

@@ -4,7 +4,7 @@ use antsreg_linear::{AngleSearch, Boundary, Cost, Dof, Options, Search};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use super::value::{Number, Range, joined};
+use super::value::{Kind, Number, Range, joined};
 use super::{Opt, Section, name, searches};
 use crate::{Model, Recipe};
 
@@ -84,7 +84,7 @@ fn dof() -> Opt {
     );
     // Models without a deformable stage, such as rigid, fix the degrees of freedom.
     let option = option.needing("--transform", |recipe| recipe.model == Model::Syn);
-    Opt { shows_default: false, ..option }
+    Opt { shows_default: false, kind: Kind::Whole, ..option }
 }
 
 fn search_degrees() -> Opt {
@@ -136,7 +136,11 @@ fn cost() -> Opt {
         None => Some(name(&recipe.linear.cost)),
     };
     let expected = joined(choices.iter().map(PossibleValue::get_name), ", ");
-    Opt { choices, ..Opt::new("--cost COST", expected, "Cost that the affine stage minimises", set, get) }
+    Opt {
+        choices,
+        kind: Kind::Choice,
+        ..Opt::new("--cost COST", expected, "Cost that the affine stage minimises", set, get)
+    }
 }
 
 fn bins() -> Opt {
@@ -157,7 +161,8 @@ fn finest_mm() -> Opt {
         recipe.linear.finest_mm = text.parse().ok().filter(|mm| Options::LEVELS_MM.contains(mm))?;
         Some(())
     };
-    Opt::new("--finest-mm MM", expected, text, set, |recipe| Some(recipe.linear.finest_mm.to_string()))
+    let option = Opt::new("--finest-mm MM", expected, text, set, |recipe| Some(recipe.linear.finest_mm.to_string()));
+    Opt { kind: Kind::Number, ..option }
 }
 
 fn robust_range() -> Opt {

@@ -12,7 +12,7 @@ use antsreg_linear::{Boundary, Search};
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 
-use self::value::{Number, Range, joined};
+use self::value::{Kind, Number, Range, joined};
 use crate::{Model, Preset, Recipe, Schedule, Stage};
 
 /// An option of a stage.
@@ -27,6 +27,8 @@ pub struct Opt {
     pub value_name: &'static str,
     /// The names that the option takes, if it is a choice between names.
     pub choices: Vec<PossibleValue>,
+    /// Kind of the value that the option takes.
+    pub kind: Kind,
     /// Description of the values that the option takes.
     pub expected: String,
     /// What stands between the numbers of a list.
@@ -288,6 +290,7 @@ impl Opt {
             section: Section::Syn,
             value_name,
             choices: Vec::new(),
+            kind: Kind::Text,
             expected,
             separator: ',',
             text: text.into(),
@@ -315,7 +318,7 @@ impl Opt {
             Some(())
         };
         let get = move |recipe: &mut Recipe| field(recipe).map(|value| value.to_string());
-        Opt::new(usage, format!("{} {range}", T::ONE), text, set, get)
+        Opt { kind: T::KIND, ..Opt::new(usage, format!("{} {range}", T::ONE), text, set, get) }
     }
 
     /// A choice between names.
@@ -334,7 +337,7 @@ impl Opt {
         };
         let get = move |recipe: &mut Recipe| field(recipe).map(|value| name(value));
         let expected = joined(choices.iter().map(PossibleValue::get_name), ", ");
-        Opt { choices, ..Opt::new(usage, expected, text, set, get) }
+        Opt { choices, kind: Kind::Choice, ..Opt::new(usage, expected, text, set, get) }
     }
 
     /// Numbers in a range, one for each level of the deformable stage. `x` stands between them, as in ANTs.
@@ -355,7 +358,7 @@ impl Opt {
         };
         let get = move |recipe: &mut Recipe| Some(joined(recipe.syn.levels.iter().map(of_level), "x"));
         let expected = format!("{} {range}, one per level, such as {example}", T::SEVERAL);
-        Opt { separator: 'x', ..Opt::new(name, expected, text, set, get) }
+        Opt { separator: 'x', kind: Kind::PerLevel, ..Opt::new(name, expected, text, set, get) }
     }
 
     /// A flag, which `turn_on` turns on.
@@ -369,7 +372,7 @@ impl Opt {
             _ => None,
         };
         let get = move |recipe: &mut Recipe| is_on(recipe).then(String::new);
-        Opt { shows_default: false, ..Opt::new(name, "true or false".into(), text, set, get) }
+        Opt { shows_default: false, kind: Kind::Flag, ..Opt::new(name, "true or false".into(), text, set, get) }
     }
 
     fn of(self, section: Section) -> Opt {

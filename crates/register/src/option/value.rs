@@ -60,12 +60,31 @@ impl Display for Range {
     }
 }
 
+/// Kind of the value that an option takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// None: the option is a flag.
+    Flag,
+    /// One of several names.
+    Choice,
+    /// A number.
+    Number,
+    /// A whole number.
+    Whole,
+    /// Numbers, one for each level of a stage.
+    PerLevel,
+    /// A text of another form, such as two numbers, or a word in place of a number.
+    Text,
+}
+
 /// A type of numbers that options have.
 pub trait Number: Copy + FromStr + Display + 'static {
     /// One such number, in words.
     const ONE: &'static str;
     /// Several such numbers, in words.
     const SEVERAL: &'static str;
+    /// The kind of an option whose value is one such number.
+    const KIND: Kind;
 
     /// The number in double precision, which is compared with a range.
     fn to_f64(self) -> f64;
@@ -84,6 +103,7 @@ pub trait Number: Copy + FromStr + Display + 'static {
 impl Number for f64 {
     const ONE: &'static str = "a number";
     const SEVERAL: &'static str = "numbers";
+    const KIND: Kind = Kind::Number;
 
     fn to_f64(self) -> f64 {
         self
@@ -93,6 +113,7 @@ impl Number for f64 {
 impl Number for usize {
     const ONE: &'static str = "a whole number";
     const SEVERAL: &'static str = "whole numbers";
+    const KIND: Kind = Kind::Whole;
 
     fn to_f64(self) -> f64 {
         self as f64
