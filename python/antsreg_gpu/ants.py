@@ -18,9 +18,10 @@ from typing import Any, Optional, Union
 
 import numpy as np
 
-from ._errors import ContentWarning, Error
+from ._ants_images import Files, Unsupported, accepted, like, named, to_register
+from ._ants_more import apply_transforms_to_points, motion_correction
 from ._heads import corrected
-from ._images import LPS, made, parts, read, space_of
+from ._images import kind_of, made, parts, space_of
 from ._measures import jacobian, overlap
 from ._registration import register
 from ._transforms import apply, write_transform
@@ -28,15 +29,13 @@ from ._transforms import apply, write_transform
 __all__ = [
     "Unsupported",
     "apply_transforms",
+    "apply_transforms_to_points",
     "create_jacobian_determinant_image",
     "label_overlap_measures",
+    "motion_correction",
     "n4_bias_field_correction",
     "registration",
 ]
-
-
-class Unsupported(Error, NotImplementedError):
-    """Raised for an argument of ANTsPy that this package does not support."""
 
 
 #: For each ``type_of_transform`` the model, and the metric of the deformable stage.
@@ -54,6 +53,7 @@ _TYPES: dict[str, tuple[str, Optional[str]]] = {
     "SyN": ("syn", "mattes"),
     "SyNRA": ("syn", "mattes"),
     "SyNAggro": ("syn", "mattes"),
+    "SyNLessAggro": ("syn", "mattes"),
     "SyNCC": ("syn", "cc"),
     "SyNabp": ("syn", "mattes"),
     "SyNBold": ("syn", "cc"),
@@ -64,11 +64,13 @@ _TYPES: dict[str, tuple[str, Optional[str]]] = {
     "antsRegistrationSyN[r]": ("rigid", None),
     "antsRegistrationSyN[t]": ("translation", None),
     "antsRegistrationSyN[so]": ("syn-only", "cc"),
+    "antsRegistrationSyN[sr]": ("syn", "cc"),
     "antsRegistrationSyNQuick[s]": ("syn", "mattes"),
     "antsRegistrationSyNQuick[a]": ("affine", None),
     "antsRegistrationSyNQuick[r]": ("rigid", None),
     "antsRegistrationSyNQuick[t]": ("translation", None),
     "antsRegistrationSyNQuick[so]": ("syn-only", "mattes"),
+    "antsRegistrationSyNQuick[sr]": ("syn", "mattes"),
 }
 
 _SYN_METRICS = {"mattes": "mattes", "MI": "mattes", "CC": "cc"}
@@ -91,8 +93,6 @@ _INTERPOLATIONS = {
     "genericLabel": "generic-label",
     "multiLabel": "generic-label",
 }
-
-Files = Union[str, Sequence[str]]
 
 
 def registration(
@@ -154,6 +154,9 @@ def registration(
         package is used instead.
     use_legacy_histogram_matching : bool
         Whether the histogram of the moving image is matched to that of the fixed image before SyN, as ITK does it.
+    multivariate_extras : list of lists, optional
+        Further pairs of images for SyN: (metric, fixed, moving, weight, parameter of the metric), the weight relative
+        to the first pair.
     restrict_transformation : sequence of float
         Weights of the displacements along the world axes x, y and z, such as ``(1, 1, 0)``.
     write_composite_transform : bool
@@ -169,10 +172,11 @@ def registration(
         ``warpedmovout`` and ``warpedfixout`` are the warped images. ``fwdtransforms`` and ``invtransforms`` are the
         transforms from fixed to moving points and back, for `apply_transforms`.
     """
+    # The results of this package are always reproducible.
+    type_of_transform = type_of_transform.replace("Repro[", "[")
     if type_of_transform not in _TYPES:
         raise Unsupported(f"type_of_transform={type_of_transform!r}: expected one of {', '.join(_TYPES)}")
     refused = {
-        "multivariate_extras": multivariate_extras is not None,
         "smoothing_in_mm": smoothing_in_mm,
         **{name: True for name in kwargs if name != "gradient_step"},
     }
@@ -212,6 +216,9 @@ def registration(
             syn["total_variance"] = float(total_sigma)
         if tuple(reg_iterations) != _DEFAULT_ITERATIONS:
             levels = _levels(reg_iterations)
+    channels: list[tuple[Any, Any]] = []
+    if multivariate_extras is not None:
+        channels = _channels(multivariate_extras, syn, metric is not None)
     linear: Optional[dict[str, Any]] = None
     if aff_metric != "mattes" and model != "syn-only":
         if aff_metric not in _AFF_METRICS:
@@ -222,14 +229,16 @@ def registration(
         if image is None:
             return None
         only = mask_all_stages or model != "syn"
-        return _given(image, name) if only else [None, _given(image, name)]
+        return accepted(image, name) if only else [None, accepted(image, name)]
 
     found = register(
-        _image(fixed, "fixed"),
-        _image(moving, "moving"),
+        to_register(fixed, "fixed"),
+        to_register(moving, "moving"),
         model,
         fixed_mask=last_stage(mask, "mask"),
         moving_mask=last_stage(moving_mask, "moving_mask"),
+        dof=6 if type_of_transform.endswith("[sr]") else None,
+        channels=channels,
         initial=_start(initial_transform),
         syn=syn or None,
         levels=levels,
@@ -247,8 +256,8 @@ def registration(
         write_transform(forward, found.forward)
         write_transform(backward, found.backward)
     return {
-        "warpedmovout": _like(fixed, found.warped),
-        "warpedfixout": _like(fixed, found.inverse_warped),
+        "warpedmovout": like(fixed, found.warped),
+        "warpedfixout": like(fixed, found.inverse_warped),
         "fwdtransforms": forward,
         "invtransforms": backward,
     }
@@ -275,6 +284,8 @@ def apply_transforms(
         The image whose grid the result gets, and the image to be resampled.
     transformlist : file or list of files
         Transforms as `registration` returns them. A point of the fixed image goes through the first transform first.
+    imagetype : int
+        0 for an image, 3 for a series, of which each volume is resampled.
     interpolator : str
         ``linear``, ``nearestNeighbor``, ``genericLabel``, ``multiLabel``, ``bSpline``, ``gaussian`` or a windowed sinc.
     whichtoinvert : list of bool, optional
@@ -283,29 +294,26 @@ def apply_transforms(
     defaultvalue : float
         Value of voxels whose points are outside the moving image.
     """
-    if imagetype != 0:
-        raise Unsupported(f"imagetype={imagetype}: antsreg_gpu supports only 0")
+    if imagetype not in (0, 3):
+        raise Unsupported(f"imagetype={imagetype}: antsreg_gpu supports 0 (an image) and 3 (a series)")
     if compose is not None:
         raise Unsupported("compose: antsreg_gpu has no counterpart of this argument")
     for name in kwargs:
         raise Unsupported(f"{name}: antsreg_gpu has no counterpart of this argument")
     if interpolator not in _INTERPOLATIONS:
         raise Unsupported(f"interpolator={interpolator!r}: expected one of {', '.join(_INTERPOLATIONS)}")
-    files = [transformlist] if isinstance(transformlist, str) else list(transformlist)
-    affines = [name for name in files if not name.endswith((".nii", ".nii.gz"))]
-    if whichtoinvert is None:
-        # ANTsPy has the same default: in a list (affine, warp) the affine is inverted.
-        backward = len(files) == 2 and files[0] in affines and files[1] not in affines
-        whichtoinvert = [backward and n == 0 for n in range(len(files))]
-    if len(whichtoinvert) != len(files):
-        raise Unsupported(f"whichtoinvert has {len(whichtoinvert)} values, expected {len(files)}")
-    named = [f"[{name},1]" if inverted else name for name, inverted in zip(files, whichtoinvert)]
     how = _INTERPOLATIONS[interpolator]
     outside = 0.0 if how == "generic-label" else float(defaultvalue)
-    image = apply(
-        _given(moving, "moving"), _given(fixed, "fixed"), list(named), interpolation=how, outside=outside
-    )
-    return _like(fixed, image)
+    chain: Any = named(transformlist, whichtoinvert)
+    onto = accepted(fixed, "fixed")
+    if imagetype != 3:
+        return like(fixed, apply(accepted(moving, "moving"), onto, chain, interpolation=how, outside=outside))
+    array, affine, name = parts(moving, "moving")
+    if array.ndim != 4:
+        raise Unsupported(f"imagetype=3: {name} has {array.ndim} axes, expected a series with 4")
+    volumes = (apply((array[..., n], affine), onto, chain, interpolation=how, outside=outside) for n in range(array.shape[3]))
+    moved = [(np.asarray(volume.dataobj), volume.affine) for volume in volumes]
+    return made(np.stack([voxels for voxels, _ in moved], axis=-1), moved[0][1], kind_of(moving))
 
 
 def create_jacobian_determinant_image(
@@ -318,7 +326,7 @@ def create_jacobian_determinant_image(
     if do_log:
         values = np.log(np.maximum(np.asarray(image.dataobj), np.finfo(np.float32).tiny))
         image = made(values.astype(np.float32), image.affine)
-    return _like(domain_image, image)
+    return like(domain_image, image)
 
 
 def label_overlap_measures(source_image: Any, target_image: Any) -> Any:
@@ -326,7 +334,7 @@ def label_overlap_measures(source_image: Any, target_image: Any) -> Any:
 
     Returns a data frame if pandas is installed, otherwise a list of dictionaries.
     """
-    found = overlap(_given(source_image, "source_image"), _given(target_image, "target_image"))
+    found = overlap(accepted(source_image, "source_image"), accepted(target_image, "target_image"))
     columns = {
         "TotalOrTargetOverlap": "target_overlap",
         "UnionOverlap": "jaccard",
@@ -383,7 +391,7 @@ def n4_bias_field_correction(
     weight_mask : image, optional
         Weight of each voxel.
     """
-    space = space_of(_given(image, "image"), "image")
+    space = space_of(accepted(image, "image"), "image")
     axes = len(space.shape)
     elements = [1] * axes if spline_param is None else spline_param
     mesh: dict[str, Any]
@@ -402,10 +410,10 @@ def n4_bias_field_correction(
         "mesh": mesh,
     }
     everywhere = np.ones(space.shape, dtype=np.float32), np.asarray(space.affine)
-    voxels = everywhere if mask is None else _given(mask, "mask")
-    shares = None if weight_mask is None else _given(weight_mask, "weight_mask")
-    found = corrected(_given(image, "image"), voxels, shares, options, rescale_intensities)
-    return _like(image, found.field if return_bias_field else found.image)
+    voxels = everywhere if mask is None else accepted(mask, "mask")
+    shares = None if weight_mask is None else accepted(weight_mask, "weight_mask")
+    found = corrected(accepted(image, "image"), voxels, shares, options, rescale_intensities)
+    return like(image, found.field if return_bias_field else found.image)
 
 
 def _levels(iterations: Sequence[int]) -> dict[str, Any]:
@@ -421,6 +429,26 @@ def _levels(iterations: Sequence[int]) -> dict[str, Any]:
         "smoothing_sigmas": [sigma for _, sigma, _ in used],
         "iterations": [most for _, _, most in used],
     }
+
+
+def _channels(extras: Any, syn: dict[str, Any], deformable: bool) -> list[tuple[Any, Any]]:
+    """Further pairs of images; their metrics and weights are written into the options ``syn``."""
+    if not deformable:
+        raise Unsupported("multivariate_extras: a linear stage uses the first pair of images alone")
+    metrics = [{"metric": syn.pop("metric"), "weight": 1.0}]
+    pairs = []
+    for metric, fixed, moving, weight, parameter in extras:
+        if metric not in _SYN_METRICS:
+            raise Unsupported(f"multivariate_extras: metric {metric!r}, expected mattes or CC")
+        kind = _SYN_METRICS[metric]
+        option = "radius" if kind == "cc" else "bins"
+        # All pairs of one metric have the same radius or number of bins. 0 and 32 are ANTsPy's defaults.
+        if parameter not in (0, 32) and syn.setdefault(option, int(parameter)) != int(parameter):
+            raise Unsupported(f"multivariate_extras: {option}={parameter}, but {syn[option]} for another pair")
+        metrics.append({"metric": kind, "weight": float(weight)})
+        pairs.append((to_register(fixed, "fixed"), to_register(moving, "moving")))
+    syn["channels"] = metrics
+    return pairs
 
 
 def _restriction(weights: Sequence[float], deformable: bool) -> list[float]:
@@ -442,37 +470,3 @@ def _start(given: Optional[Files]) -> Any:
     if len(names) != 1:
         raise Unsupported("initial_transform: expected one transform; antsreg_gpu has no counterpart of a list")
     return names[0]
-
-
-def _given(image: Any, name: str) -> Any:
-    """An image in a form that this package accepts."""
-    if isinstance(image, (str, os.PathLike)):
-        return image
-    array, affine, _ = parts(image, name)
-    return array, affine
-
-
-def _image(image: Any, name: str) -> Any:
-    """An image to be registered. ANTs also registers label maps and masks, so they are accepted with a warning."""
-    found, warning = read(_given(image, name), f"the {name} image").accepting_labels()
-    if warning is not None:
-        warnings.warn(warning, ContentWarning, stacklevel=3)
-    return found
-
-
-def _like(given: Any, image: Any) -> Any:
-    """Converts a result to an ANTsImage if the given image was an ANTsImage."""
-    if type(given).__module__.split(".")[0] not in ("ants", "antspyx"):
-        return image
-    ants: Any = importlib.import_module("ants")
-    world = LPS @ np.asarray(image.affine)
-    array = np.asarray(image.dataobj)
-    axes = array.ndim
-    matrix = world[:axes, :axes]
-    spacing = np.linalg.norm(matrix, axis=0)
-    return ants.from_numpy(
-        np.ascontiguousarray(array),
-        origin=[float(value) for value in world[:axes, 3]],
-        spacing=[float(value) for value in spacing],
-        direction=matrix / spacing,
-    )

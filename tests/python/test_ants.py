@@ -8,6 +8,7 @@ from typing import Any
 import ants as antspy
 import nibabel as nib
 import numpy as np
+import pandas
 import pytest
 from conftest import Pair
 
@@ -101,7 +102,6 @@ def test_what_has_no_counterpart_raises_with_its_name(pair: Pair) -> None:
     pair_of = nib.load(pair.fixed), nib.load(pair.moving)
     cases: list[tuple[str, dict[str, Any]]] = [
         ("ElasticSyN", {"type_of_transform": "ElasticSyN"}),
-        ("multivariate_extras", {"multivariate_extras": [1]}),
         ("syn_metric", {"syn_metric": "demons"}),
         ("aff_metric", {"aff_metric": "demons"}),
         ("surprise", {"surprise": 1}),
@@ -120,3 +120,54 @@ def test_a_restricted_deformation(images: tuple[Any, Any]) -> None:
     found = engine.registration(*images, restrict_transformation=(1, 0, 1), **options)
     warp = antspy.image_read(found["fwdtransforms"][0]).numpy()
     assert (warp[..., 1] == 0).all() and np.abs(warp[..., 0]).max() > 0.1
+
+
+def test_points_go_where_antspy_moves_them(images: tuple[Any, Any], slices: Pair) -> None:
+    fi, mi = images
+    found = engine.registration(fi, mi, "antsRegistrationSyNQuickRepro[sr]", reg_iterations=(5, 0, 0))
+    table = pandas.DataFrame({"x": [10.0, -20.0, 5.0], "y": [0.0, 30.0, -12.0], "z": [8.0, 5.0, 20.0], "name": list("abc")})
+    for way in ("fwdtransforms", "invtransforms"):
+        ours = engine.apply_transforms_to_points(3, table, found[way])
+        theirs = antspy.apply_transforms_to_points(3, table, found[way])
+        assert list(ours["name"]) == list("abc")
+        assert np.allclose(ours[list("xyz")], theirs[list("xyz")], atol=1e-3), way
+    planes = [antspy.image_read(str(path), dimension=3) for path in slices]
+    planes = [antspy.from_numpy(plane.numpy()[:, :, 0], plane.origin[:2], plane.spacing[:2]) for plane in planes]
+    flat = engine.registration(*planes, "Affine")
+    ours = engine.apply_transforms_to_points(2, table[["x", "y"]], flat["fwdtransforms"])
+    theirs = antspy.apply_transforms_to_points(2, table[["x", "y"]], flat["fwdtransforms"])
+    assert np.allclose(ours, theirs, atol=1e-3)
+    assert flat["warpedmovout"].dimension == 2
+
+
+def test_several_channels(images: tuple[Any, Any]) -> None:
+    fi, mi = images
+    squared = [image**2 for image in images]
+    options: dict[str, Any] = {"type_of_transform": "SyNOnly", "initial_transform": "Identity"}
+    options |= {"reg_iterations": (0, 6, 0), "grad_step": 0.25}
+    alone = engine.registration(fi, mi, **options)
+    both = engine.registration(fi, mi, **options, multivariate_extras=[["CC", *squared, 0.5, 2]])
+    assert not np.array_equal(alone["warpedmovout"].numpy(), both["warpedmovout"].numpy())
+    with pytest.raises(engine.Unsupported, match="metric 'demons'"):
+        engine.registration(fi, mi, **options, multivariate_extras=[["demons", *squared, 0.5, 2]])
+    with pytest.raises(engine.Unsupported, match="linear stage"):
+        engine.registration(fi, mi, "Affine", multivariate_extras=[["CC", *squared, 0.5, 2]])
+
+
+def test_motion_of_a_series(images: tuple[Any, Any], tmp_path: Path) -> None:
+    fi, _ = images
+    voxels = fi.numpy()
+    volumes = np.stack([voxels, np.roll(voxels, 1, axis=0), voxels], axis=-1)
+    direction = np.eye(4)
+    direction[:3, :3] = fi.direction
+    series = antspy.from_numpy(volumes, [*fi.origin, 0.0], [*fi.spacing, 2.0], direction)
+    found = engine.motion_correction(series, fixed=None, outprefix=str(tmp_path / "v"))
+    assert type(found["motion_corrected"]) is type(series) and found["motion_corrected"].shape == series.shape
+    # A shift by one voxel along x moves every corner by the size of a voxel.
+    assert found["FD"] == pytest.approx([0.0, fi.spacing[0], fi.spacing[0]], abs=0.3)
+    assert found["motion_parameters"][1] == [str(tmp_path / "v_00001_0GenericAffine.mat")]
+    still, moved = (engine.apply_transforms(fi, series, found["motion_parameters"][n], imagetype=3) for n in (0, 1))
+    assert still.shape == series.shape
+    assert np.abs(moved.numpy()[..., 1] - still.numpy()[..., 0]).mean() < 0.5 * np.abs(voxels - volumes[..., 1]).mean()
+    with pytest.raises(engine.Unsupported, match="SyN"):
+        engine.motion_correction(series, type_of_transform="SyN")
