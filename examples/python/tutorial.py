@@ -65,7 +65,13 @@ for path in result.save(folder / "pair_"):
 for number, found in enumerate(antsreg_gpu.register_many(fixed, [moving, fixed], preset="fast")):
     print(number, round(found.record["similarity"]["correlation"], 3))
 
-# 7. ANTsPy's functions on this engine.
+# 7. Files of many subjects, as the command `batch` writes them, and a table of the outcomes.
+for name, image in (("fixed", fixed), ("moving", moving)):
+    antsreg_gpu.write_image(folder / f"{name}.nii.gz", image)
+study = antsreg_gpu.batch(folder / "fixed.nii.gz", [folder / "moving.nii.gz"], folder / "batch", preset="fast")
+print(study.table[["status", "correlation"]])
+
+# 8. ANTsPy's functions on this engine.
 import antsreg_gpu.ants as ants  # noqa: E402
 
 mytx = ants.registration(fixed, moving, "Affine")
