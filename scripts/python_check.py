@@ -39,7 +39,7 @@ def main() -> int:
     run("python", "-m", "pytest", "--quiet", "--doctest-modules", "-p", "no:cacheprovider", TESTS, "python/antsreg_gpu")
     for tutorial in sorted(EXAMPLES.glob("*.py")):
         run("python", tutorial, REPOSITORY / "target" / "python-tutorial")
-    run("pdoc", "--output-directory", REPOSITORY / "target" / "python-doc", "antsreg_gpu", "antsreg_gpu.ants")
+    run("pdoc", "--output-directory", REPOSITORY / "target" / "python-doc", *("antsreg_gpu", "antsreg_gpu.ants", "antsreg_gpu.nipype"))
     return 0
 
 
@@ -49,7 +49,8 @@ def run(program: str, *words: str | Path) -> None:
     print(f"-- {shown}", flush=True)
     began = time.monotonic()
     path = f"{ENVIRONMENT / 'bin'}{os.pathsep}{os.environ.get('PATH', '')}"
-    variables = os.environ | {"VIRTUAL_ENV": str(ENVIRONMENT), "PATH": path, "MPLBACKEND": "agg"}
+    # NO_ET keeps nipype from asking a server for its latest version.
+    variables = os.environ | {"VIRTUAL_ENV": str(ENVIRONMENT), "PATH": path, "MPLBACKEND": "agg", "NO_ET": "1"}
     done = subprocess.run([ENVIRONMENT / "bin" / program, *words], cwd=REPOSITORY, env=variables, check=False)
     print(f"   {time.monotonic() - began:.1f} s", flush=True)
     if done.returncode:

@@ -35,6 +35,8 @@ def apply_transforms_to_points(
         Transforms as `registration` returns them. A point goes through the first transform first.
     whichtoinvert : list of bool, optional
         Which transforms of the list are inverted, as for `apply_transforms`.
+    verbose : bool
+        Without effect.
 
     Returns
     -------
@@ -80,6 +82,8 @@ def motion_correction(
         Beginning of the paths of the written transforms; by default in a new temporary folder.
     verbose : bool
         Whether the progress is shown.
+    mask, **kwargs
+        Refused: this package has no counterpart.
 
     Returns
     -------

@@ -218,5 +218,5 @@ def threads() -> int:
 
 
 def set_threads(count: int) -> None:
-    """Sets the number of computing threads. Must be called before anything is computed."""
+    """Sets the number of computing threads to ``count``, at least 1. Must be called before anything is computed."""
     _native.set_threads(count)

@@ -109,7 +109,7 @@ class Series:
         return made(image.array, image.affine, self._kind)
 
     def corrected_volume(self, index: int) -> Any:
-        """The corrected volume with this number, counted from 0."""
+        """The corrected volume with the number ``index``, counted from 0."""
         image = self._native.corrected(range(len(self))[index])
         return made(image.array, image.affine, self._kind)
 

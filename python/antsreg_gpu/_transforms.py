@@ -92,7 +92,7 @@ class Transform:
     def apply(
         self, image: ImageLike, reference: ImageLike, *, interpolation: str = "linear", outside: float = 0.0
     ) -> Any:
-        """Resamples an input image on the grid of a reference image; see `antsreg_gpu.apply`."""
+        """Resamples an image on the grid of a reference image. Other arguments are those of `antsreg_gpu.apply`."""
         return apply(image, reference, self, interpolation=interpolation, outside=outside)
 
     def explain(self) -> str:

@@ -165,6 +165,10 @@ def registration(
         Without effect, with a warning: this package has its own search for the affine.
     aff_random_sampling_rate, random_seed, singleprecision
         Without effect: all voxels are used, there are no random numbers, and the precision is fixed.
+    verbose : bool
+        Whether the progress is shown.
+    smoothing_in_mm, **kwargs
+        Refused: this package has no counterpart.
 
     Returns
     -------
@@ -293,6 +297,10 @@ def apply_transforms(
         (affine, warp) is inverted, because ``invtransforms`` has this order.
     defaultvalue : float
         Value of voxels whose points are outside the moving image.
+    singleprecision, verbose
+        Without effect.
+    compose, **kwargs
+        Refused: this package has no counterpart.
     """
     if imagetype not in (0, 3):
         raise Unsupported(f"imagetype={imagetype}: antsreg_gpu supports 0 (an image) and 3 (a series)")
@@ -319,7 +327,19 @@ def apply_transforms(
 def create_jacobian_determinant_image(
     domain_image: Any, tx: Any, do_log: bool = False, geom: bool = False
 ) -> Any:
-    """Jacobian determinants of a warp in a file, like ``ants.create_jacobian_determinant_image``."""
+    """Jacobian determinants of a warp in a file, like ``ants.create_jacobian_determinant_image``.
+
+    Parameters
+    ----------
+    domain_image : image
+        The result is an ANTsImage if this image is one.
+    tx : file
+        The warp.
+    do_log : bool
+        Whether the natural logarithms of the determinants are returned.
+    geom : bool
+        True is refused: this package has no counterpart.
+    """
     if geom:
         raise Unsupported("geom: antsreg_gpu has no counterpart of this argument")
     image = jacobian(tx).image
@@ -330,7 +350,7 @@ def create_jacobian_determinant_image(
 
 
 def label_overlap_measures(source_image: Any, target_image: Any) -> Any:
-    """Overlap of two label maps, like ``ants.label_overlap_measures``.
+    """Overlap of the label map ``source_image`` with the true ``target_image``, like ``ants.label_overlap_measures``.
 
     Returns a data frame if pandas is installed, otherwise a list of dictionaries.
     """
@@ -390,6 +410,8 @@ def n4_bias_field_correction(
         Whether the bias field is returned instead of the corrected image.
     weight_mask : image, optional
         Weight of each voxel.
+    verbose : bool
+        Without effect.
     """
     space = space_of(accepted(image, "image"), "image")
     axes = len(space.shape)
