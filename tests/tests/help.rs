@@ -3,7 +3,7 @@
 use antsreg_tests::Workplace;
 
 /// All subcommands except `register`, whose help is tested separately.
-const VERBS: [&str; 21] = [
+const VERBS: [&str; 22] = [
     "motion",
     "batch",
     "normalise",
@@ -17,6 +17,7 @@ const VERBS: [&str; 21] = [
     "bias",
     "brain",
     "labels",
+    "longitudinal",
     "overlap",
     "compare",
     "jacobian",

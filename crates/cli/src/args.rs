@@ -6,8 +6,8 @@ use clap::{Arg, CommandFactory, Parser, Subcommand};
 
 use crate::common::Common;
 use crate::{
-    apply, atlas, batch, bias, brain, compare, completions, convert, info, jacobian, labels, motion, normalise,
-    overlap, register,
+    apply, atlas, batch, bias, brain, compare, completions, convert, info, jacobian, labels, longitudinal, motion,
+    normalise, overlap, register,
 };
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
@@ -41,6 +41,7 @@ enum OwnVerb {
     Batch(Box<batch::Args>),
     #[command(visible_alias = "normalize")]
     Normalise(Box<normalise::Args>),
+    Longitudinal(Box<longitudinal::Args>),
     Motion(motion::Args),
     Apply(apply::Args),
     Bias(Box<bias::Args>),
@@ -72,6 +73,7 @@ impl Cli {
             Verb::Own(OwnVerb::Normalise(args)) => args.gpu_use(),
             Verb::Own(OwnVerb::Bias(args)) => args.gpu_use(),
             Verb::Own(OwnVerb::Brain(args)) => args.gpu_use(),
+            Verb::Own(OwnVerb::Longitudinal(args)) => args.gpu_use(),
             Verb::Own(OwnVerb::Motion(args)) => args.gpu_use(),
             Verb::Own(OwnVerb::Labels(args)) => args.gpu_use(),
             Verb::Own(OwnVerb::Atlas(args)) => args.gpu_use(),
@@ -96,6 +98,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         OwnVerb::Register(args) => register::run(*args, &mut console),
         OwnVerb::Batch(args) => batch::run(&args, &mut console),
         OwnVerb::Normalise(args) => normalise::run(&args, &mut console),
+        OwnVerb::Longitudinal(args) => longitudinal::run(&args, &mut console),
         OwnVerb::Motion(args) => motion::run(&args, &mut console),
         OwnVerb::Apply(args) => apply::run(args, &mut console),
         OwnVerb::Bias(args) => bias::run(&args, &mut console),

@@ -18,6 +18,7 @@ pub mod described;
 mod info;
 mod jacobian;
 mod labels;
+mod longitudinal;
 mod many;
 mod motion;
 pub mod named;

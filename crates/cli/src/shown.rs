@@ -38,6 +38,7 @@ impl Observer for Shown<'_, '_> {
                 "bias {level}/{of}: {} iterations, last change {:.1e}",
                 outcome.iterations, outcome.change
             )),
+            Event::Step(text) => console.note(text),
             Event::Wrote(path) => console.note(format_args!("wrote {}", path.display())),
         }
     }

@@ -346,6 +346,9 @@ pub enum Error {
         /// Extensions that the name of this output file can have.
         expected: &'static str,
     },
+    /// The time points of a person cannot be compared.
+    #[error(transparent)]
+    Longitudinal(#[from] crate::longitudinal::Error),
     /// A template could not be built.
     #[error(transparent)]
     Template(#[from] template::Error),

@@ -2,7 +2,8 @@
 //!
 //! [`pair`] is one registration: reading, checking, the record, writing. [`batch`] registers many subjects to one
 //! fixed image and can be continued after a stop. [`labels`] labels an image by several atlases. [`subjects`] lists
-//! the subjects of a study. [`normalise`] brings raw scans of heads to a template. The library prints nothing; front
+//! the subjects of a study. [`normalise`] brings raw scans of heads to a template. [`longitudinal`] compares images of one
+//! person. The library prints nothing; front
 //! ends convert arguments to its types and show its results.
 
 pub mod apply;
@@ -15,6 +16,7 @@ pub mod geometry;
 mod identity;
 pub mod inputs;
 pub mod labels;
+pub mod longitudinal;
 pub mod memory;
 pub mod motion;
 pub mod normalise;

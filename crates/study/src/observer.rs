@@ -50,6 +50,8 @@ pub enum Event<'a> {
         /// Iterations and last change of the level.
         outcome: LevelOutcome,
     },
+    /// A step of a longer run has ended; the text says what was found.
+    Step(&'a str),
     /// An output file was written.
     Wrote(&'a Path),
 }

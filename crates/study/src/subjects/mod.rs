@@ -61,6 +61,18 @@ pub fn list(sources: &[PathBuf], channels: &[String]) -> Result<Listing, Error> 
 
 /// Checks the name and the number of images of each subject.
 fn check(subjects: &[Subject], channels: usize) -> Result<(), Error> {
+    check_names(subjects)?;
+    for subject in subjects {
+        let found = subject.images.len();
+        if found != channels {
+            return Err(Error::Channels { of: subject.name.clone(), expected: channels, found });
+        }
+    }
+    Ok(())
+}
+
+/// Checks that the names of the subjects can be used in file names, and that they differ.
+pub(crate) fn check_names(subjects: &[Subject]) -> Result<(), Error> {
     let mut seen: BTreeMap<String, &Subject> = BTreeMap::new();
     for subject in subjects {
         check_name(subject)?;
@@ -69,10 +81,6 @@ fn check(subjects: &[Subject], channels: usize) -> Result<(), Error> {
                 names: [first, subject].map(|one| one.name.clone()),
                 images: [first, subject].map(|one| one.images[0].clone()),
             });
-        }
-        let found = subject.images.len();
-        if found != channels {
-            return Err(Error::Channels { of: subject.name.clone(), expected: channels, found });
         }
     }
     Ok(())

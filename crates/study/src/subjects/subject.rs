@@ -14,6 +14,8 @@ pub struct Subject {
     pub images: Vec<PathBuf>,
     /// Path of the mask of the voxels that are used in registrations.
     pub mask: Option<PathBuf>,
+    /// Date of the image, as written in a table; only longitudinal studies use it.
+    pub date: Option<String>,
     /// Path of the subject's label map.
     pub labels: Option<PathBuf>,
     /// Paths of masks of lesions in the subject's images.

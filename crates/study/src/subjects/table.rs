@@ -9,7 +9,7 @@ use super::subject::{IMAGE, Subject};
 use crate::words::stem;
 
 /// Names of those columns of a table of subjects that do not hold images.
-const COLUMNS: [&str; 4] = ["subject", "mask", "labels", "lesion"];
+const COLUMNS: [&str; 5] = ["subject", "mask", "labels", "lesion", "date"];
 
 /// Size of the largest table that is read, bytes: far more than the subjects of any study need.
 const LARGEST: u64 = 64 << 20;
@@ -29,7 +29,7 @@ pub fn read(path: &Path, channels: &[String]) -> Result<Vec<Subject>, Error> {
     check_columns(path, &header, &wanted, !channels.is_empty())?;
     let place = |column: &str| header.iter().position(|name| name == column);
     let of_images: Vec<Option<usize>> = wanted.iter().map(|column| place(column)).collect();
-    let [of_name, of_mask, of_labels, of_lesion] = COLUMNS.map(place);
+    let [of_name, of_mask, of_labels, of_lesion, of_date] = COLUMNS.map(place);
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut subjects = Vec::new();
     for row in reader.records() {
@@ -50,6 +50,7 @@ pub fn read(path: &Path, channels: &[String]) -> Result<Vec<Subject>, Error> {
             images,
             mask: cell(of_mask).map(|cell| folder.join(cell)),
             labels: cell(of_labels).map(|cell| folder.join(cell)),
+            date: cell(of_date).map(str::to_owned),
             lesions: cell(of_lesion)
                 .iter()
                 .flat_map(|cell| cell.split(','))
