@@ -124,7 +124,7 @@ fn what_cannot_be_compared_is_refused() {
     }
     std::fs::create_dir_all(place.path("foreign")).expect("a folder");
     place.file("foreign/record.json", b"{}");
-    let message = place.refuse(1, "longitudinal a.nii.gz b.nii.gz -o foreign");
+    let message = place.refuse(2, "longitudinal a.nii.gz b.nii.gz -o foreign");
     assert!(message.contains("not of antsreg-gpu"), "{message}");
     let plan = place.succeed("longitudinal a.nii.gz b.nii.gz -o out --dry-run").stdout;
     assert!(plan.contains("would write out/template.nii.gz") && !place.path("out").exists(), "{plan}");

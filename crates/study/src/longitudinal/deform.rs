@@ -5,7 +5,6 @@ use std::sync::Arc;
 use antsreg_cohort::longitudinal::common_grid;
 use antsreg_core::{AffineTransform, DisplacementField, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::apply::{self, Interpolation};
-use antsreg_register::linear::Start;
 use antsreg_register::{Device, Recipe, Side, register};
 use nalgebra::{Point3, Vector3};
 use rayon::prelude::*;
@@ -99,22 +98,21 @@ impl Common {
         mean(&others)
     }
 
-    /// The warp from the common space to a time point, found by registration to the mean of the others.
+    /// The warp from the common space to a time point, found by registration to the mean of the others. Both images lie on
+    /// the grid of the common space and were resampled alike: if the moving image alone were interpolated by the
+    /// registration, it would be more blurred than the fixed image, and blur moves borders.
     ///
     /// # Errors
     /// Images that cannot be registered; a registration that was stopped; a device that fails.
     pub fn warp(
         &self,
-        image: &Image,
         place: usize,
-        pose: &AffineTransform,
         recipe: &Recipe,
         device: &Device,
         observer: &mut dyn Observer,
     ) -> Result<DisplacementField, crate::Error> {
-        let recipe = Recipe { start: Start::Transform(*pose), ..recipe.clone() };
         let options = recipe.options(self.grid.shape)?;
-        let (fixed, moving) = (Side::new(self.mean_of_others(place)), Side::new(self.in_own_space(image, pose)));
+        let (fixed, moving) = (Side::new(self.mean_of_others(place)), Side::new(self.images[place].clone()));
         let found = register(&fixed, &moving, &options, device, observer.progress())?.finish()?;
         Ok(found.forward.into_displacement().unwrap_or_else(|| DisplacementField::zeros(self.grid.clone())))
     }

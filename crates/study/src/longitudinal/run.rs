@@ -70,9 +70,7 @@ pub fn plan<'a>(request: &'a Request, observer: &mut dyn Observer) -> Result<Pla
     let names = Names::new(&request.folder, &request.points);
     outputs::check_folder(&request.folder)?;
     check_own(&names.record)?;
-    let (choice, note) = request.device.for_window(request.options.deformable().too_wide_for_gpu(false));
-    note.iter().for_each(|note| observer.tell(&Event::Device(note)));
-    let (images, opened) = choice.open_during(|| read(&request.points));
+    let (images, opened) = request.device.open_during(|| read(&request.points));
     let (images, opened) = (images?, opened?);
     opened.note().iter().for_each(|note| observer.tell(&Event::Device(note)));
     Ok(Plan { request, names, images, opened })
@@ -175,14 +173,14 @@ impl Study<'_> {
         observer: &mut dyn Observer,
     ) -> Result<DisplacementField, Error> {
         let Request { points, options, resume, .. } = self.request;
-        let (image, recipe) = (&self.images[place], options.deformable());
+        let (image, recipe) = (&self.images[place], options.deformable(&common.grid));
         let (files, name) = (&self.names.points[image.point], &points[image.point].name);
         let fingerprint = fingerprint(&files.step, &(self.basis(), &aligned.poses, &recipe, place))?;
         if *resume && earlier::<()>(&files.step, &fingerprint).is_some() {
             observer.tell(&Event::Step(&format!("{name}: warp done before")));
             return Ok(DisplacementField { grid: common.grid.clone(), ..itk::read_warp(&files.step_warp)? });
         }
-        let warp = common.warp(image, place, &aligned.poses[place], &recipe, device, observer)?;
+        let warp = common.warp(place, &recipe, device, observer)?;
         observer.tell(&Event::Step(&format!("{name}: registered to the mean of the others")));
         let write = |to: &Path| Ok(itk::write_warp(to, &warp)?);
         keep(&files.step, &fingerprint, &(), Some((files.step_warp.as_path(), &write)))?;
@@ -230,7 +228,7 @@ impl Study<'_> {
             device: device.description().clone(),
             threads: invocation.threads,
             options: request.options,
-            deformable: request.options.deformable(),
+            deformable: request.options.deformable(&common.grid),
             time_points: points.iter().zip(&place_of).map(of_point).collect(),
             disagreement_mm: aligned.disagreement_mm,
             verdict: aligned.verdict,
