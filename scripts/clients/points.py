@@ -1,7 +1,7 @@
-"""Points, surfaces and tracts moved by `apply`, compared point by point with nibabel's readers and the maps of nitransforms and antspyx.
+"""Points, surfaces and tracts moved by `apply`, compared point by point with other programs.
 
-Each file is written with noise for points, moved by an affine and a warp, and read again. The program, nitransforms and
-antspyx get the same transforms.
+Each file is written with noise for points, moved by a warp and an affine map, and read again, by nibabel where it reads
+the format. nitransforms and antspyx map the same points.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import argparse
 import json
 import struct
 import subprocess
+import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -18,6 +19,7 @@ import nibabel as nib
 import nitransforms
 import numpy as np
 import pandas as pd
+from nibabel import gifti
 from nibabel.freesurfer import read_geometry, write_geometry
 from nibabel.streamlines import ArraySequence, TckFile, Tractogram, TrkFile
 
@@ -31,6 +33,10 @@ TURN = TURN * np.sign(np.diag(TURN)) * np.array([-1.0, 1.0, 1.0])
 AFFINE = np.eye(4)
 AFFINE[:3, :3] = TURN * np.array([3.9, 4.1, 4.0])
 AFFINE[:3, 3] = -AFFINE[:3, :3] @ (np.array(SHAPE) - 1) / 2 + [1.0, -2.0, 3.0]
+
+#: Metadata of a surface of FreeSurfer in GIfTI: the centre and the axes of its volume.
+VOLUME = {"C_R": 5.5, "C_A": -20.25, "C_S": 11.0, "X_R": -1, "X_A": 0, "X_S": 0, "Y_R": 0, "Y_A": 0, "Y_S": -1}
+VOLUME |= {"Z_R": 0, "Z_A": 1, "Z_S": 0}
 
 Reader = Callable[[Path], np.ndarray]
 Writer = Callable[[Path, np.ndarray], None]
@@ -56,7 +62,9 @@ def check(typed: argparse.Namespace, folder: Path) -> list[str]:
         print(f"{name}: {distance:.2g} mm", flush=True)
         # Half a unit in the last place of positions of 16 bits is 1/64 mm.
         if not distance < (0.06 if "float16" in name else APART_MM) or not start < 0.03:
-            faults.append(f"{name}: {distance} mm from where nitransforms and antspyx map the points, {start} mm before")
+            faults.append(
+                f"{name}: {distance} mm from where nitransforms and antspyx map the points, {start} mm before"
+            )
     faults += kept(folder)
     print(f"{len(faults)} faults", flush=True)
     return faults
@@ -115,6 +123,11 @@ def formats() -> dict[str, tuple[Writer, Reader, list[str]]]:
         "t.trk": (write_trk("RAS"), read_tracts, []),
         "order.trk": (write_trk("LAS"), read_tracts, []),
         "reference.trk": (write_trk("RAS"), read_tracts, ["-r", "grid.nii.gz"]),
+        "stored.trx": (write_trx("float32", zipfile.ZIP_STORED), read_trx, []),
+        "packed.trx": (write_trx("float64", zipfile.ZIP_DEFLATED), read_trx, []),
+        "float16.trx": (write_trx("float16", zipfile.ZIP_DEFLATED), read_trx, []),
+        "scanner.surf.gii": (write_gifti("NIFTI_XFORM_SCANNER_ANAT", {}), read_gifti, []),
+        "volume.surf.gii": (write_gifti("NIFTI_XFORM_UNKNOWN", VOLUME), read_gifti, []),
         "lh.white": (write_freesurfer, read_freesurfer, []),
     }
     for world, signs in {"RAS": 1, "LPS": LPS}.items():
@@ -249,12 +262,67 @@ def read_freesurfer(path: Path) -> np.ndarray:
     return points + volume["cras"]
 
 
+def write_gifti(space: str, volume: dict[str, float]) -> Writer:
+    """Make a writer of surfaces in GIfTI."""
+
+    def write(path: Path, points: np.ndarray) -> None:
+        meta = gifti.GiftiMetaData({f"VolGeom{name}": str(value) for name, value in volume.items()})
+        codes = nib.nifti1.xform_codes
+        system = gifti.GiftiCoordSystem(codes[space], codes["NIFTI_XFORM_TALAIRACH"], 2 * np.eye(4))
+        given = (points - centre(volume)).astype("float32")
+        array = gifti.GiftiDataArray(given, "NIFTI_INTENT_POINTSET", meta=meta, coordsys=system)
+        faces = gifti.GiftiDataArray(np.array([[0, 1, 2]], "int32"), "NIFTI_INTENT_TRIANGLE")
+        nib.save(gifti.GiftiImage(darrays=[array, faces]), path)
+
+    return write
+
+
+def centre(volume: dict[str, float]) -> np.ndarray:
+    """Where the origin of a surface lies in the world, mm."""
+    return np.array([float(volume.get(f"C_{axis}", 0)) for axis in "RAS"])
+
+
+def read_gifti(path: Path) -> np.ndarray:
+    """Read a surface by nibabel."""
+    array = nib.load(path).get_arrays_from_intent("NIFTI_INTENT_POINTSET")[0]
+    return array.data.astype(float) + centre(
+        {name.removeprefix("VolGeom"): value for name, value in array.meta.items()}
+    )
+
+
+def write_trx(kind: str, method: int) -> Writer:
+    """Make a writer of TRX."""
+
+    def write(path: Path, points: np.ndarray) -> None:
+        header = {
+            "DIMENSIONS": SHAPE,
+            "VOXEL_TO_RASMM": AFFINE.tolist(),
+            "NB_VERTICES": len(points),
+            "NB_STREAMLINES": 1,
+        }
+        with zipfile.ZipFile(path, "w", method) as archive:
+            archive.writestr("header.json", json.dumps(header))
+            archive.writestr(f"positions.3.{kind}", points.astype(kind).tobytes())
+            archive.writestr("offsets.uint32", np.array([0, len(points)], "uint32").tobytes())
+
+    return write
+
+
+def read_trx(path: Path) -> np.ndarray:
+    """Read the positions of TRX."""
+    with zipfile.ZipFile(path) as archive:
+        name = next(name for name in archive.namelist() if name.startswith("positions"))
+        kind = name.rsplit(".", 1)[1]
+        return np.frombuffer(archive.read(name), kind).reshape(-1, 3).astype(float)
+
+
 def write_vtk(world: str, signs: np.ndarray | int) -> Writer:
     """Make a writer of VTK's legacy format, of text for RAS and binary for LPS."""
 
     def write(path: Path, points: np.ndarray) -> None:
         form = "ASCII" if world == "RAS" else "BINARY"
-        head = f"# vtk DataFile Version 4.2\n3D Slicer output. SPACE={world}\n{form}\nDATASET POLYDATA\nPOINTS {len(points)} float\n"
+        head = f"# vtk DataFile Version 4.2\n3D Slicer output. SPACE={world}\n{form}\nDATASET POLYDATA\n"
+        head += f"POINTS {len(points)} float\n"
         if form == "ASCII":
             body = "\n".join(" ".join(map(repr, point)) for point in points.tolist()).encode() + b"\n"
         else:

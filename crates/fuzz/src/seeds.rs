@@ -147,6 +147,34 @@ pub fn freesurfer(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     Ok(vec![file])
 }
 
+/// Valid inputs (seeds), which fuzzing damages, for the reader of surfaces in GIfTI.
+pub fn gifti(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    let file = |encoding: &str, data: &str| {
+        let volume = "<MetaData><MD><Name>VolGeomC_R</Name><Value><![CDATA[1.5]]></Value></MD></MetaData>";
+        let matrix = "<MatrixData>1 0 0 0 0 1 0 0 0 0 1 0 0 0 0 1</MatrixData>";
+        let space =
+            "<DataSpace>NIFTI_XFORM_UNKNOWN</DataSpace><TransformedSpace>NIFTI_XFORM_SCANNER_ANAT</TransformedSpace>";
+        format!(
+            "<?xml version=\"1.0\"?><GIFTI Version=\"1.0\"><DataArray Intent=\"NIFTI_INTENT_POINTSET\" \
+             DataType=\"NIFTI_TYPE_FLOAT32\" Dimensionality=\"2\" Dim0=\"1\" Dim1=\"3\" Encoding=\"{encoding}\" \
+             Endian=\"LittleEndian\">{volume}<CoordinateSystemTransformMatrix>{space}{matrix}\
+             </CoordinateSystemTransformMatrix><Data>{data}</Data></DataArray></GIFTI>"
+        )
+        .into_bytes()
+    };
+    // One point: 12 bytes of zeros, alone and in a zlib stream.
+    Ok(vec![
+        file("ASCII", "1 2 3"),
+        file("Base64Binary", "AAAAAAAAAAAAAAAA"),
+        file("GZipBase64Binary", "eJxjYEAAAAAMAAE="),
+    ])
+}
+
+/// Valid inputs (seeds), which fuzzing damages, for the reader of tracts in TRX.
+pub fn trx(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
+    Ok(vec![include_bytes!("../seeds/stored.trx").to_vec(), include_bytes!("../seeds/packed.trx").to_vec()])
+}
+
 /// Valid inputs (seeds), which fuzzing damages, for the reader of VTK's geometry.
 pub fn vtk(_: &Path) -> Result<Vec<Vec<u8>>, Error> {
     let head =

@@ -29,7 +29,7 @@ pub struct Target {
 }
 
 /// All readers of files and command lines that are tested with damaged inputs.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 21] = [
     Target { name: "nifti", file: Some("i.nii"), seeds: seeds::images, read: read_images },
     Target { name: "warp", file: Some("w.nii"), seeds: seeds::warps, read: read_warp },
     Target { name: "mat", file: Some("a.mat"), seeds: seeds::matlab, read: read_transforms },
@@ -43,6 +43,8 @@ pub const TARGETS: [Target; 19] = [
     Target { name: "tck", file: Some("g.tck"), seeds: seeds::tck, read: read_geometry },
     Target { name: "trk", file: Some("g.trk"), seeds: seeds::trk, read: read_geometry },
     Target { name: "freesurfer", file: Some("lh.white"), seeds: seeds::freesurfer, read: read_geometry },
+    Target { name: "gifti", file: Some("g.gii"), seeds: seeds::gifti, read: read_geometry },
+    Target { name: "trx", file: Some("g.trx"), seeds: seeds::trx, read: read_geometry },
     Target { name: "vtk", file: Some("g.vtk"), seeds: seeds::vtk, read: read_geometry },
     Target { name: "ply", file: Some("g.ply"), seeds: seeds::ply, read: read_geometry },
     Target { name: "labels", file: Some("l.txt"), seeds: seeds::label_lists, read: read_label_list },
@@ -121,7 +123,7 @@ fn read_geometry(path: &Path, _: &[u8]) {
         count += points.len() as u64;
     };
     let moving = Moving { map: &mut map, undeclared: Some(World::Ras), onto: None };
-    if let Ok(moved) = geometry::carry(format, path, &copy, moving) {
+    if let Ok(moved) = geometry::carry_file(format, path, &copy, moving) {
         assert_eq!(moved.points, count);
         assert!(std::fs::remove_file(&copy).is_ok(), "a copy is written");
     }

@@ -40,7 +40,7 @@ pub fn carry(
         counts.resize(some.len(), 0);
         counts.iter_mut().zip(some).for_each(|(count, more)| *count += more);
     };
-    let moved = geometry::carry(format, from, to, Moving { map: &mut map, undeclared, onto })?;
+    let moved = geometry::carry_file(format, from, to, Moving { map: &mut map, undeclared, onto })?;
     let fields =
         chain.steps.iter().enumerate().filter(|(_, step)| matches!(step.transform, Transform::Displacement(_)));
     let of = usize::try_from(moved.points).unwrap_or(usize::MAX);

@@ -19,10 +19,10 @@ use antsreg_study::transforms::TransformFile;
 #[command(after_long_help = AFTER)]
 pub struct Args {
     /// Image, series of images (4-D) or label map to resample; or points, a surface or a tract to map, which
-    /// keep their format and all other data: .csv (columns x, y, z), .fcsv, .mrk.json, .json, .tck, .trk, .vtk, .ply, surfaces of FreeSurfer
+    /// keep their format and all other data: .csv (columns x, y, z), .fcsv, .mrk.json, .json, .tck, .trk, .trx, .gii, .vtk, .ply, surfaces of FreeSurfer
     #[arg(short, long, value_name = "IMAGE")]
     pub input: Option<PathBuf>,
-    /// Image whose grid the output gets; for a .trk, the image in whose space the points end, for its header
+    /// Image whose grid the output gets; for a .trk or .trx, the image in whose space the points end, for its header
     #[arg(short, long, value_name = "IMAGE")]
     pub reference: Option<PathBuf>,
     /// Points to map, as by --input

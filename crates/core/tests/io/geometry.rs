@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use antsreg_core::Grid;
-use antsreg_core::io::geometry::{GeometryFormat, Moved, Moving, World, carry};
+use antsreg_core::io::geometry::{GeometryFormat, Moved, Moving, World, carry_file};
 use antsreg_core::io::{Error, ErrorKind};
 
 /// The map of the tests, RAS mm. It has no symmetry, so that no mistake in a coordinate system goes unseen.
@@ -24,7 +24,7 @@ fn carried_onto(
     std::fs::write(&from, bytes).unwrap();
     let mut map = |points: &mut [[f64; 3]]| points.iter_mut().for_each(|point| *point = moved(*point));
     let format = GeometryFormat::of_file(&from).expect("a known format");
-    let done = carry(format, &from, &to, Moving { map: &mut map, undeclared, onto });
+    let done = carry_file(format, &from, &to, Moving { map: &mut map, undeclared, onto });
     assert_eq!(done.is_ok(), to.exists(), "a copy appears only when it is complete");
     done.map(|done| (std::fs::read(&to).unwrap(), done))
 }
@@ -391,4 +391,196 @@ fn surfaces_of_ply_keep_the_other_properties() {
         let message = message("s.ply", given.as_bytes());
         assert!(message.contains(expected) || message.contains("finite number"), "{expected}: {message}");
     }
+}
+
+/// A surface in GIfTI of two points, and one triangle that stays.
+fn gifti(encoding: &str, data: &str, more: &str) -> String {
+    let array = |intent: &str, kind: &str, dim: &str, encoding: &str, more: &str, data: &str| {
+        format!(
+            "<DataArray Intent=\"{intent}\" DataType=\"{kind}\" ArrayIndexingOrder=\"RowMajorOrder\" \
+             Dimensionality=\"2\" Dim0=\"{dim}\" Dim1=\"3\" Encoding=\"{encoding}\" Endian=\"LittleEndian\" \
+             ExternalFileName=\"\" ExternalFileOffset=\"\">\n{more}<Data>{data}</Data>\n</DataArray>\n"
+        )
+    };
+    let points = array("NIFTI_INTENT_POINTSET", "NIFTI_TYPE_FLOAT32", "2", encoding, more, data);
+    let faces = array("NIFTI_INTENT_TRIANGLE", "NIFTI_TYPE_INT32", "1", "ASCII", "", "0 1 0");
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<!DOCTYPE GIFTI SYSTEM \"http://www.nitrc.org/frs/download.php/115/gifti.dtd\">\n\
+         <GIFTI Version=\"1.0\" NumberOfDataArrays=\"2\">\n<MetaData><MD><Name>a</Name><Value>b &amp; c</Value></MD></MetaData>\n\
+         <LabelTable/>\n{points}{faces}</GIFTI>\n"
+    )
+}
+
+fn space(data: &str, other: &str, matrix: &str) -> String {
+    format!(
+        "<CoordinateSystemTransformMatrix><DataSpace><![CDATA[{data}]]></DataSpace>\
+         <TransformedSpace><![CDATA[{other}]]></TransformedSpace><MatrixData>{matrix}</MatrixData>\
+         </CoordinateSystemTransformMatrix>\n"
+    )
+}
+
+#[test]
+fn surfaces_in_gifti_lie_as_their_metadata_say() {
+    const GIVEN: &str = "1 2 4 -1 0 0";
+    let check = |more: &str, expected: &str| {
+        let found = text("s.surf.gii", &gifti("ASCII", GIVEN, more), None);
+        assert_eq!(found, gifti("ASCII", &format!("{expected}\n"), more), "{more}");
+    };
+    let [scanner, unknown, talairach] = ["NIFTI_XFORM_SCANNER_ANAT", "NIFTI_XFORM_UNKNOWN", "NIFTI_XFORM_TALAIRACH"];
+    let shift = "1 0 0 10  0 1 0 20  0 0 1 30  0 0 0 1";
+    let as_they_are = "3 4 -1\n-1 2 -3";
+    let in_volume = "13 4 -16\n9 2 -18";
+    check("", as_they_are);
+    check(&space(scanner, talairach, shift), as_they_are);
+    check(&space(unknown, talairach, shift), as_they_are);
+    check(&space(unknown, scanner, shift), in_volume);
+    let entry = |name: &str, value: f64| {
+        format!("<MD><Name><![CDATA[VolGeom{name}]]></Name><Value><![CDATA[{value}]]></Value></MD>\n")
+    };
+    let centre: String =
+        [("C_R", 10.0), ("C_A", 20.0), ("C_S", 30.0)].map(|(name, value)| entry(name, value)).concat();
+    let axes = |x: f64| {
+        let rows = [("X", [x, 0.0, 0.0]), ("Y", [0.0, 0.0, -1.0]), ("Z", [0.0, 1.0, 0.0])];
+        let cell = |axis: &str, row: [f64; 3]| {
+            ["R", "A", "S"]
+                .iter()
+                .zip(row)
+                .map(|(end, value)| entry(&format!("{axis}_{end}"), value))
+                .collect::<String>()
+        };
+        rows.map(|(axis, row)| cell(axis, row)).concat()
+    };
+    let metadata = |entries: String| format!("<MetaData>\n{entries}</MetaData>\n");
+    check(&metadata(centre.clone()), in_volume);
+    check(&(metadata(centre.clone() + &axes(-1.0)) + &space(unknown, talairach, shift)), in_volume);
+    check(&metadata(centre.clone() + &axes(1.0)), "-9 4 -16\n-13 2 -18");
+    // The file says that the coordinates are those of the scanner already.
+    check(&(metadata(centre) + &space(scanner, scanner, shift)), as_they_are);
+}
+
+#[test]
+fn surfaces_in_gifti_have_three_encodings() {
+    use base64::Engine;
+    use std::io::{Read, Write};
+    let encode = |bytes: &[u8]| base64::engine::general_purpose::STANDARD.encode(bytes);
+    let decode = |text: &str| base64::engine::general_purpose::STANDARD.decode(text).unwrap();
+    let deflate = |bytes: &[u8]| {
+        let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    };
+    let data_of = |text: &str| {
+        let start = text.find("<Data>").unwrap() + 6;
+        text[start..start + text[start..].find('<').unwrap()].to_owned()
+    };
+    let given = floats(&[1.0, 2.0, 4.0, -1.0, 0.0, 0.0], false);
+    let expected = floats(&[3.0, 4.0, -1.0, -1.0, 2.0, -3.0], false);
+    let plain = text("s.gii", &gifti("Base64Binary", &encode(&given), ""), None);
+    assert_eq!(plain, gifti("Base64Binary", &encode(&expected), ""));
+    let packed = text("s.gii", &gifti("GZipBase64Binary", &encode(&deflate(&given)), ""), None);
+    let mut unpacked = Vec::new();
+    flate2::read::ZlibDecoder::new(&decode(&data_of(&packed))[..]).read_to_end(&mut unpacked).unwrap();
+    assert_eq!(unpacked, expected);
+    // Columns, big-endian: all x come first.
+    let columns = |values: &[f32]| {
+        gifti("Base64Binary", &encode(&floats(values, true)), "")
+            .replacen("RowMajorOrder", "ColumnMajorOrder", 1)
+            .replacen("LittleEndian", "BigEndian", 1)
+    };
+    let found = text("s.gii", &columns(&[1.0, -1.0, 2.0, 0.0, 4.0, 0.0]), None);
+    assert_eq!(found, columns(&[3.0, -1.0, 4.0, 2.0, -1.0, -3.0]));
+    for (file, expected) in [
+        (gifti("ASCII", "1 2 4", ""), "Data: expected 6 numbers, found 3"),
+        (gifti("ASCII", "1 2 4 5 6 x", ""), "finite number"),
+        (gifti("Base64Binary", "AAAA!", ""), "base64"),
+        (gifti("GZipBase64Binary", &encode(&given), ""), "zlib"),
+        (gifti("GZipBase64Binary", &encode(&deflate(&[0; 99])), ""), "Data: expected 6 numbers"),
+        (gifti("ExternalFileBinary", "", ""), "an array"),
+        (gifti("ASCII", "1", "").replace("POINTSET", "SHAPE"), "an array NIFTI_INTENT_POINTSET"),
+        (gifti("ASCII", "1", "").replace("FLOAT32", "INT32"), "DataType"),
+        (gifti("ASCII", "1", "").replace("Dim1=\"3\"", "Dim1=\"2\""), "the dimensions of the points"),
+        (gifti("ASCII", "1", "").replace("</DataArray>", "</Array>"), "XML"),
+    ] {
+        assert!(
+            message("s.gii", file.as_bytes()).contains(expected),
+            "{expected}: {}",
+            message("s.gii", file.as_bytes())
+        );
+    }
+}
+
+/// A tract in TRX of two streamlines and three positions, with a number for each position.
+fn trx(positions: &str, bytes: &[u8], method: zip::CompressionMethod, count: usize) -> Vec<u8> {
+    use std::io::Write;
+    let mut writer = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    let options = zip::write::SimpleFileOptions::default().compression_method(method);
+    let header = format!(
+        "{{\"DIMENSIONS\": [2, 3, 4], \"VOXEL_TO_RASMM\": [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]], \
+         \"NB_VERTICES\": {count}, \"NB_STREAMLINES\": 2}}"
+    );
+    for (name, contents) in [
+        ("header.json", header.as_bytes()),
+        (positions, bytes),
+        ("offsets.uint32", &[0, 0, 0, 0, 2, 0, 0, 0]),
+        ("dpv/fa.float32", &floats(&[0.1, 0.2, 0.3], false)),
+    ] {
+        writer.start_file(name, options).unwrap();
+        writer.write_all(contents).unwrap();
+    }
+    writer.finish().unwrap().into_inner()
+}
+
+type Encode<'a> = &'a dyn Fn(&[f64]) -> Vec<u8>;
+
+/// The files of an archive.
+fn entries(bytes: &[u8]) -> Vec<(String, zip::CompressionMethod, Vec<u8>)> {
+    use std::io::Read;
+    let mut archive = zip::ZipArchive::new(std::io::Cursor::new(bytes)).unwrap();
+    let entry = |index| {
+        let mut file = archive.by_index(index).unwrap();
+        let mut contents = Vec::new();
+        file.read_to_end(&mut contents).unwrap();
+        (file.name().unwrap().into_owned(), file.compression(), contents)
+    };
+    (0..4).map(entry).collect()
+}
+
+#[test]
+fn tracts_in_trx_keep_their_other_files() {
+    let points = [[1.0, 2.0, 4.0], [-1.0, 0.0, 0.0], [8.0, 16.0, 32.0]];
+    let flat: Vec<f64> = points.iter().flatten().copied().collect();
+    let after: Vec<f64> = points.into_iter().flat_map(moved).collect();
+    let half = |values: &[f64]| values.iter().flat_map(|value| half::f16::from_f64(*value).to_le_bytes()).collect();
+    let single = |values: &[f64]| values.iter().flat_map(|value| (*value as f32).to_le_bytes()).collect();
+    let double = |values: &[f64]| values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let kinds: [(&str, Encode); 3] =
+        [("positions.3.float16", &half), ("positions.3.float32", &single), ("positions.3.float64", &double)];
+    for method in [zip::CompressionMethod::Stored, zip::CompressionMethod::Deflated] {
+        for (name, bytes) in kinds {
+            let (copy, done) = carried("t.trx", &trx(name, &bytes(&flat), method, 3), None).unwrap();
+            assert_eq!(entries(&copy), entries(&trx(name, &bytes(&after), method, 3)), "{name}");
+            assert_eq!(done.points, 3);
+        }
+    }
+    let stored = zip::CompressionMethod::Stored;
+    let good = trx("positions.3.float32", &single(&flat), stored, 3);
+    let grid = Grid::axis_aligned([5, 6, 7], [2.0, 2.0, 2.0]);
+    let (copy, _) = carried_onto("t.trx", &good, None, Some(&grid)).unwrap();
+    let header: serde_json::Value = serde_json::from_slice(&entries(&copy)[0].2).unwrap();
+    assert_eq!((&header["DIMENSIONS"], &header["VOXEL_TO_RASMM"][1][1]), (&[5, 6, 7].into(), &2.0.into()));
+    for (file, expected) in [
+        (trx("positions.3.float32", &single(&flat), stored, 4), "the number of positions: expected 4, found"),
+        (trx("positions.2.float32", &single(&flat), stored, 3), "the file of positions"),
+        (trx("places.3.float32", &single(&flat), stored, 3), "one file of positions"),
+        (trx("positions.3.float32", &single(&flat)[1..], stored, 3), "a multiple of 12"),
+        (good[..good.len() - 30].to_vec(), "a zip archive"),
+        (b"nothing".to_vec(), "a zip archive"),
+    ] {
+        assert!(message("t.trx", &file).contains(expected), "{expected}: {}", message("t.trx", &file));
+    }
+    // A byte of the positions is damaged, which the checksum of the archive tells.
+    let place = good.windows(4).position(|window| window == 16_f32.to_le_bytes()).unwrap();
+    let mut damaged = good;
+    damaged[place] ^= 1;
+    assert!(message("t.trx", &damaged).contains("a file of the archive"), "{}", message("t.trx", &damaged));
 }

@@ -149,6 +149,7 @@ impl From<World> for Place {
 /// A type of numbers in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Real {
+    Half,
     Single,
     Double,
 }
@@ -164,6 +165,7 @@ impl Numbers {
     /// Number of bytes of a number.
     pub fn size(self) -> usize {
         match self.real {
+            Real::Half => 2,
             Real::Single => 4,
             Real::Double => 8,
         }
@@ -179,6 +181,7 @@ impl Numbers {
         }
         let [a, b, c, d, ..] = held;
         match self.real {
+            Real::Half => half::f16::from_le_bytes([a, b]).into(),
             Real::Single => f32::from_le_bytes([a, b, c, d]).into(),
             Real::Double => f64::from_le_bytes(held),
         }
@@ -189,6 +192,7 @@ impl Numbers {
         let size = self.size();
         let mut held = [0; 8];
         match self.real {
+            Real::Half => held[..2].copy_from_slice(&half::f16::from_f64(value).to_le_bytes()),
             Real::Single => held[..4].copy_from_slice(&(value as f32).to_le_bytes()),
             Real::Double => held = value.to_le_bytes(),
         }

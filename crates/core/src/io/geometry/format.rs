@@ -28,10 +28,14 @@ pub enum GeometryFormat {
     Vtk,
     /// A surface in the format PLY.
     Ply,
+    /// A surface in GIfTI.
+    Gifti,
+    /// A tract in TRX.
+    Trx,
 }
 
 /// All formats with the ends of their names. A longer end stands before a shorter one that it contains.
-const ENDS: [(&str, GeometryFormat); 8] = [
+const ENDS: [(&str, GeometryFormat); 10] = [
     (".mrk.json", GeometryFormat::Markups),
     (".json", GeometryFormat::Json),
     (".fcsv", GeometryFormat::Fcsv),
@@ -40,11 +44,14 @@ const ENDS: [(&str, GeometryFormat); 8] = [
     (".trk", GeometryFormat::Trk),
     (".vtk", GeometryFormat::Vtk),
     (".ply", GeometryFormat::Ply),
+    (".gii", GeometryFormat::Gifti),
+    (".trx", GeometryFormat::Trx),
 ];
 
 impl GeometryFormat {
     /// The ends of the names of all formats, for messages.
-    pub const NAMES: &str = ".csv, .fcsv, .mrk.json, .json, .tck, .trk, .vtk, .ply or a surface of FreeSurfer";
+    pub const NAMES: &str =
+        ".csv, .fcsv, .mrk.json, .json, .tck, .trk, .trx, .gii, .vtk, .ply or a surface of FreeSurfer";
 
     /// The format that the name of a file tells; `None` if the name is not that of points, surfaces or tracts.
     pub fn of_name(path: &Path) -> Option<GeometryFormat> {
@@ -76,6 +83,8 @@ impl GeometryFormat {
             GeometryFormat::FreeSurfer => "a surface of FreeSurfer",
             GeometryFormat::Vtk => "geometry of VTK",
             GeometryFormat::Ply => "a surface in the format PLY",
+            GeometryFormat::Gifti => "a surface in GIfTI",
+            GeometryFormat::Trx => "a tract in TRX",
         }
     }
 
@@ -91,6 +100,8 @@ impl GeometryFormat {
             GeometryFormat::FreeSurfer => "a name without the extension of an image or of other points",
             GeometryFormat::Vtk => ".vtk",
             GeometryFormat::Ply => ".ply",
+            GeometryFormat::Gifti => ".gii",
+            GeometryFormat::Trx => ".trx",
         }
     }
 
@@ -106,11 +117,18 @@ impl GeometryFormat {
 
     /// Whether a file of this format has a grid of voxels in its header, which a reference image can replace.
     pub fn has_grid(self) -> bool {
-        self == GeometryFormat::Trk
+        matches!(self, GeometryFormat::Trk | GeometryFormat::Trx)
     }
 
     /// Whether each file of this format says how its coordinates lie in the world.
     pub fn says_world(self) -> bool {
-        matches!(self, GeometryFormat::Markups | GeometryFormat::Tck | GeometryFormat::Trk)
+        matches!(
+            self,
+            GeometryFormat::Markups
+                | GeometryFormat::Tck
+                | GeometryFormat::Trk
+                | GeometryFormat::Gifti
+                | GeometryFormat::Trx
+        )
     }
 }

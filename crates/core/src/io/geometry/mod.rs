@@ -9,20 +9,22 @@ mod fault;
 mod fcsv;
 mod format;
 mod freesurfer;
+mod gifti;
 mod json;
 mod ply;
 mod read;
 mod table;
 mod tck;
 mod trk;
+mod trx;
 mod vtk;
 mod world;
 
 use std::path::Path;
 
-use super::Error;
 use super::replace::replace;
 use super::source::Source;
+use super::{Error, ErrorKind};
 use crate::Grid;
 
 use carry::Carrier;
@@ -59,12 +61,15 @@ pub struct Moved {
 /// # Errors
 /// `from` cannot be read, is not of this format, or does not say how its coordinates lie in the world; `to` cannot be
 /// written.
-pub fn carry(format: GeometryFormat, from: &Path, to: &Path, moving: Moving) -> Result<Moved, Error> {
+pub fn carry_file(format: GeometryFormat, from: &Path, to: &Path, moving: Moving) -> Result<Moved, Error> {
     let Moving { map, undeclared, onto } = moving;
     let mut carrier = Carrier::new(map, undeclared, onto);
     let mut source = Some(Source::open(from)?);
     let mut fault = None;
     let written = replace(to, |file| {
+        if format == GeometryFormat::Trx {
+            return kept(trx::carry(from, file, &mut carrier), &mut fault).map(|text| carrier.coordinates = text);
+        }
         let mut sink = Sink::new(file);
         let input = source.take().map(Reader::new).ok_or_else(|| std::io::Error::other("read twice"))?;
         let done = match format {
@@ -73,22 +78,27 @@ pub fn carry(format: GeometryFormat, from: &Path, to: &Path, moving: Moving) -> 
             GeometryFormat::Tck => tck::carry(input, &mut sink, &mut carrier),
             GeometryFormat::Trk => trk::carry(input, &mut sink, &mut carrier),
             GeometryFormat::FreeSurfer => freesurfer::carry(from, &mut sink, &mut carrier),
+            GeometryFormat::Gifti | GeometryFormat::Trx => gifti::carry(from, &mut sink, &mut carrier),
             GeometryFormat::Vtk => vtk::carry(input, &mut sink, &mut carrier),
             GeometryFormat::Ply => ply::carry(input, &mut sink, &mut carrier),
             GeometryFormat::Markups | GeometryFormat::Json => json::carry(from, &mut sink, &mut carrier),
         };
-        match done.and_then(|coordinates| sink.end().map(|()| coordinates)) {
-            Ok(coordinates) => Ok(coordinates),
-            Err(Fault::Output(error)) => return Err(error),
-            Err(Fault::Input(kind)) => {
-                fault = Some(kind);
-                return Err(std::io::Error::other("the input cannot be read"));
-            }
-        }
-        .map(|coordinates| carrier.coordinates = coordinates)
+        let done = done.and_then(|coordinates| sink.end().map(|()| coordinates));
+        kept(done, &mut fault).map(|text| carrier.coordinates = text)
     });
     match fault {
         Some(kind) => Err(Error::new(from, kind)),
         None => written.map(|()| Moved { points: carrier.points(), coordinates: carrier.coordinates }),
     }
+}
+
+/// The result for the writer of the copy. An error of the input is kept in `fault`.
+fn kept(done: Result<&'static str, Fault>, fault: &mut Option<ErrorKind>) -> std::io::Result<&'static str> {
+    done.map_err(|error| match error {
+        Fault::Output(error) => error,
+        Fault::Input(kind) => {
+            *fault = Some(kind);
+            std::io::Error::other("the input cannot be read")
+        }
+    })
 }

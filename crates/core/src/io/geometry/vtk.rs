@@ -123,7 +123,7 @@ fn carry_text(
 /// A number with the digits that its type holds.
 pub(super) fn written(value: f64, real: Real) -> String {
     match real {
-        Real::Single => (value as f32).to_string(),
+        Real::Half | Real::Single => (value as f32).to_string(),
         Real::Double => value.to_string(),
     }
 }
