@@ -99,8 +99,7 @@ impl Common {
     }
 
     /// The warp from the common space to a time point, found by registration to the mean of the others. Both images lie on
-    /// the grid of the common space and were resampled alike: if the moving image alone were interpolated by the
-    /// registration, it would be more blurred than the fixed image, and blur moves borders.
+    /// the grid of the common space and were resampled alike, so that no side is treated differently.
     ///
     /// # Errors
     /// Images that cannot be registered; a registration that was stopped; a device that fails.

@@ -23,13 +23,16 @@ const LEAST: f32 = 1e-3;
 /// The label of the brain in its own label map.
 const BRAIN: i32 = 1;
 
+/// A label map of the template, and for each label the mean share of the label maps that agree.
+pub type Voted = (LabelVolume, BTreeMap<i32, f64>);
+
 /// The results of a longitudinal study, on the grid of the common space. Lists are in the order of the images.
 #[derive(Debug)]
 pub struct Measured {
     /// The mean of the time points in their mean shape.
     pub template: Volume,
     /// The label that most label maps have, and for each label the mean share of the maps that agree.
-    pub labels: Option<(LabelVolume, BTreeMap<i32, f64>)>,
+    pub labels: Option<Voted>,
     /// The warps from the template to the time points.
     pub warps: Vec<DisplacementField>,
     /// Each time point in the shape of the template.
@@ -66,7 +69,7 @@ pub fn measure(
 }
 
 /// The label that most maps have at each voxel, and for each label the mean share of the maps that agree.
-fn voted(maps: Vec<LabelVolume>) -> Result<Option<(LabelVolume, BTreeMap<i32, f64>)>, Error> {
+fn voted(maps: Vec<LabelVolume>) -> Result<Option<Voted>, Error> {
     let votes = Votes::new(maps.clone())?;
     let Some(labels) = votes.majority() else { return Ok(None) };
     let mut sums: BTreeMap<i32, [f64; 2]> = BTreeMap::new();
@@ -142,7 +145,7 @@ impl Measured {
         if let Some((path, change)) = &change {
             all.push((*path, Box::new(|path| Ok(nifti::write_volume(path, change)?))));
         }
-        Ok(outputs.write_all(all)?)
+        outputs.write_all(all)
     }
 }
 
