@@ -9,7 +9,7 @@ use crate::error::go_on;
 use crate::fields::Side;
 use crate::load::Sources;
 use crate::metrics::{Metrics, PendingSimilarity, Similarity};
-use crate::update::{Updates, Warped};
+use crate::update::{Step, Updates, Warped};
 use crate::{Channel, Error, Options};
 
 /// Memory for the iterations of one level: the warped images, the updates of the displacement fields and the metrics.
@@ -33,19 +33,18 @@ impl<B: Backend> Stepper<B> {
     }
 
     /// Moves the displacement fields of the fixed and of the moving image one step along the gradient of the metrics.
-    /// With `reinvert`, the fields to the middle space are replaced by the inverses of their inverses. Returns the
-    /// similarity before the step.
+    /// Returns the similarity before the step.
     pub(crate) fn step(
         &mut self,
         backend: &B,
         options: &Options,
-        reinvert: bool,
+        step: Step,
         sources: [&Sources<B>; 2],
         sides: &mut [Side<B>; 2],
         observer: &mut dyn Observer,
     ) -> Result<Similarity, Error> {
         let Sum { mut similarity, weights, last } = self.update(backend, sources, sides, observer)?;
-        self.updates.step(backend, options, reinvert, &self.warped, sides, observer)?;
+        self.updates.step(backend, options, step, &self.warped, sides, observer)?;
         // The host reads the similarity only after it has queued the step. So the device can compute the step while it
         // still computes the similarity.
         if let Some((weight, pending)) = last {

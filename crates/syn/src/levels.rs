@@ -1,7 +1,8 @@
 //! The levels of a deformable stage, from coarse to fine.
 
 use antsreg_core::AffineTransform;
-use antsreg_core::report::{Observer, Report, Step};
+use antsreg_core::report::{self, Observer, Report};
+use antsreg_core::schedule::Level;
 use antsreg_kernels::Backend;
 
 use crate::convergence::converged;
@@ -9,8 +10,9 @@ use crate::error::go_on;
 use crate::fields::Fields;
 use crate::fixed::{Fixed, KeptOrMade};
 use crate::iteration::Stepper;
-use crate::load::Loaded;
+use crate::load::{Loaded, Sources};
 use crate::metrics::Similarity;
+use crate::update::Step;
 use crate::{Error, Images, LevelOutcome, Options, Outcome};
 
 /// Registers `moving` to `fixed`, starting from `initial` (fixed → moving, RAS mm).
@@ -40,6 +42,10 @@ pub fn register<'a, B: Backend>(
 /// The smallest gain in agreement (similarity that contrast does not raise) for which a level's result is kept.
 /// Rounding causes gains of up to a tenth of this. A level that improves the alignment gains a thousand times as much.
 const LEAST_GAIN: f64 = 1e-5;
+
+/// How often a level that gained nothing is run again with steps of half the length. On a grid of few voxels, long steps
+/// go to and fro over the best place: the default steps gain nothing there, and steps of half the length do.
+const MOST_SHORTENED: usize = 2;
 
 /// Whether a level failed to make the images more similar. `agreements` are the agreements of the images (similarities
 /// that contrast does not raise) before each step of the level.
@@ -135,36 +141,67 @@ impl<B: Backend> Stage<'_, B> {
         let moving_smooth = moving.smoothed(backend, options, index, *observer)?;
         let fixed_sources = images.sources(&fixed_smooth, fields.grid(), &AffineTransform::identity());
         let moving_sources = moving.sources(&moving_smooth, fields.grid(), initial);
-        let mut stepper = Stepper::new(backend, fields.grid(), [&fixed_sources, &moving_sources], options)?;
-        let mut outcome = LevelOutcome::of_nothing(level);
-        let mut agreements = Vec::new();
+        let sources = [&fixed_sources, &moving_sources];
+        let stepper = Stepper::new(backend, fields.grid(), sources, options)?;
+        let mut ascent = Ascent { backend, options, index, level, sources, stepper };
+        let (mut length, mut shortened) = (options.gradient_step, 0);
+        loop {
+            let (mut outcome, agreements) = ascent.run(length, &mut fields, *observer)?;
+            if !gained_nothing(&agreements) {
+                return Ok((fields, outcome));
+            }
+            // Their memory is free before the new ones take theirs.
+            drop(fields);
+            fields = begin(*observer)?;
+            if shortened == MOST_SHORTENED {
+                outcome.undone = true;
+                return Ok((fields, outcome));
+            }
+            (length, shortened) = (length / 2.0, shortened + 1);
+        }
+    }
+}
+
+/// The iterations of one level.
+struct Ascent<'a, B: Backend> {
+    backend: &'a B,
+    options: &'a Options,
+    index: usize,
+    level: &'a Level,
+    /// The fixed and the moving images of the level.
+    sources: [&'a Sources<'a, B>; 2],
+    stepper: Stepper<B>,
+}
+
+impl<B: Backend> Ascent<'_, B> {
+    /// Moves `fields` with steps of `length` voxels until the level has converged or has no more iterations. Returns
+    /// the outcome, and the agreement of the images before each step.
+    fn run(
+        &mut self,
+        length: f64,
+        fields: &mut Fields<B>,
+        observer: &mut dyn Observer,
+    ) -> Result<(LevelOutcome, Vec<f64>), Error> {
+        let Ascent { backend, options, index, level, sources, stepper } = self;
+        let (mut outcome, mut agreements) = (LevelOutcome::of_nothing(level), Vec::new());
         while outcome.energies.len() < level.iterations && !outcome.converged {
-            let Similarity { energy, agreement } = stepper.step(
-                backend,
-                options,
-                (outcome.energies.len() + 1).is_multiple_of(level.reinvert_every),
-                [&fixed_sources, &moving_sources],
-                &mut fields.sides,
-                *observer,
-            )?;
+            let reinvert = (outcome.energies.len() + 1).is_multiple_of(level.reinvert_every);
+            let step = Step { length, reinvert };
+            let Similarity { energy, agreement } =
+                stepper.step(*backend, options, step, *sources, &mut fields.sides, observer)?;
             outcome.energies.push(energy);
             agreements.push(agreement);
             outcome.converged = converged(&outcome.energies, &options.convergence);
             go_on(observer.report(&Report {
-                step: Step::Deformable { shrink: level.shrink },
-                level: index,
+                step: report::Step::Deformable { shrink: level.shrink },
+                level: *index,
                 levels: options.levels.len(),
                 iteration: outcome.energies.len(),
                 iterations: level.iterations,
                 energy,
             }))?;
         }
-        drop(stepper);
-        if gained_nothing(&agreements) {
-            outcome.undone = true;
-            fields = begin(*observer)?;
-        }
-        Ok((fields, outcome))
+        Ok((outcome, agreements))
     }
 }
 

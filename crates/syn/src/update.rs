@@ -52,6 +52,15 @@ impl<B: Backend> Warped<B> {
     }
 }
 
+/// One step of the displacement fields along their updates.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    /// Largest displacement of the step, voxels of the level's grid.
+    pub(crate) length: f64,
+    /// Whether the fields to the middle space are then replaced by the inverses of their inverses.
+    pub(crate) reinvert: bool,
+}
+
 /// The updates of the fields of the fixed and of the moving image, on one level.
 pub(crate) struct Updates<B: Backend> {
     spacing: [f64; 3],
@@ -150,20 +159,19 @@ impl<B: Backend> Updates<B> {
         }
     }
 
-    /// Moves the displacement fields of the fixed and of the moving image one step along their updates. With `reinvert`,
-    /// the fields to the middle space are replaced by the inverses of their inverses.
+    /// Moves the displacement fields of the fixed and of the moving image one step along their updates.
     pub(crate) fn step(
         &mut self,
         backend: &B,
         options: &Options,
-        reinvert: bool,
+        step: Step,
         warped: &[Warped<B>; 2],
         [fixed, moving]: &mut [Side<B>; 2],
         observer: &mut dyn Observer,
     ) -> Result<(), Error> {
         // The field φ maps points of the image to the middle space. Images are resampled through φ⁻¹, so φ moves
         // against the gradient of the metric.
-        let length = -options.gradient_step;
+        let length = -step.length;
         match &mut self.memory {
             Memory::InTurn { derivatives, update } => {
                 let sides = warped.iter().zip(derivatives).zip([&mut *fixed, &mut *moving]);
@@ -192,7 +200,7 @@ impl<B: Backend> Updates<B> {
         backend.invert_both([&fixed.to_middle, &moving.to_middle], inverses, &INVERSION)?;
         // The fields to the middle space are replaced by the inverses of their inverses. The interpolation between
         // voxels blurs the fields slightly, which regularises them. Without this blur, many iterations lead to folds.
-        if reinvert {
+        if step.reinvert {
             go_on(observer.poll())?;
             let inverses = [&mut fixed.to_middle, &mut moving.to_middle];
             backend.invert_both([&fixed.from_middle, &moving.from_middle], inverses, &INVERSION)?;
@@ -253,7 +261,9 @@ mod tests {
         mut sides: [Side<Cpu>; 2],
     ) -> [Side<Cpu>; 2] {
         let warped = [1, 2].map(|seed| Warped { image: image(seed), mask: None });
-        updates.step(&Cpu, options, reinvert, &warped, &mut sides, &mut ()).expect("a step");
+        updates
+            .step(&Cpu, options, Step { length: options.gradient_step, reinvert }, &warped, &mut sides, &mut ())
+            .expect("a step");
         sides
     }
 
