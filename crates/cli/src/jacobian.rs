@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use antsreg_console::{CliError, Console};
 use antsreg_core::io::{ImageFormat, itk, nifti};
 use antsreg_core::jacobian::{JacobianSummary, Roughness};
-use antsreg_kernels::{InverseConsistency, apply};
-use serde::Serialize;
+use antsreg_kernels::apply;
 
 use antsreg_core::io::outputs::{self, Outputs};
 use antsreg_study::{inputs, transforms};
@@ -48,7 +47,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     let inverse = args.inverse.as_deref().map(itk::read_warp).transpose()?;
     let mut determinants = apply::jacobian(&warp);
     let corners = apply::smallest_at_corners(&warp);
-    let found = Summary::from(JacobianSummary::of(&determinants, &corners, mask.as_ref())?);
+    let found = JacobianSummary::of(&determinants, &corners, mask.as_ref())?;
     let roughness = Roughness::of(&determinants, mask.as_ref())?;
     if let Some(output) = &args.output {
         if args.logarithm {
@@ -70,77 +69,8 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         100.0 * roughness.outside
     );
     if let Some(inverse) = inverse {
-        let consistency = Consistency::from(apply::inverse_consistency(&warp, &inverse, mask.as_ref())?);
+        let consistency = apply::inverse_consistency(&warp, &inverse, mask.as_ref())?;
         text.push_str(&format!("Then its inverse     {consistency}\n"));
     }
     antsreg_console::output::print(&text)
-}
-
-/// Statistics of the Jacobian determinants of a warp.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Summary {
-    /// Number of voxels whose Jacobian determinants are in the statistics.
-    pub voxels: u64,
-    /// Smallest Jacobian determinant.
-    pub minimum: f64,
-    /// Largest Jacobian determinant.
-    pub maximum: f64,
-    /// Mean Jacobian determinant.
-    pub mean: f64,
-    /// Number of voxels whose Jacobian determinant is not positive, so that the warp folds there.
-    pub folded: u64,
-    /// Share of the voxels whose Jacobian determinant is not positive, 0 to 1.
-    pub folded_share: f64,
-    /// Smallest Jacobian determinant by one-sided differences between voxels, that is, at the corners of the cells of
-    /// trilinear interpolation.
-    pub corner_minimum: f64,
-    /// Number of voxels where any Jacobian determinant by one-sided differences between voxels is not positive: the
-    /// strict count of folds.
-    pub corner_folded: u64,
-}
-
-impl From<JacobianSummary> for Summary {
-    fn from(summary: JacobianSummary) -> Summary {
-        let JacobianSummary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded } = summary;
-        let folded_share = summary.folded_share();
-        Summary { voxels, minimum, maximum, mean, folded, folded_share, corner_minimum, corner_folded }
-    }
-}
-
-impl std::fmt::Display for Summary {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Summary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded, .. } = self;
-        write!(
-            f,
-            "{minimum:.4} to {maximum:.4}, mean {mean:.4}, {folded} of {voxels} voxels folded; at the corners of cells \
-             at least {corner_minimum:.4}, {corner_folded} voxels folded"
-        )
-    }
-}
-
-/// Inverse consistency of a warp and its inverse: distances between points and the positions to which warp and
-/// inverse together take them.
-#[derive(Debug, Clone, Copy, Serialize)]
-pub struct Consistency {
-    /// Mean distance between a point and the position to which the warp and then its inverse take this point, voxels.
-    pub mean_voxels: f64,
-    /// Largest distance between a point and the position to which the warp and then its inverse take this point,
-    /// voxels.
-    pub largest_voxels: f64,
-}
-
-impl From<InverseConsistency> for Consistency {
-    fn from(found: InverseConsistency) -> Consistency {
-        Consistency { mean_voxels: found.mean_voxels, largest_voxels: found.largest_voxels }
-    }
-}
-
-impl std::fmt::Display for Consistency {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "distance of points from their start: mean {:.4}, largest {:.4} voxels",
-            self.mean_voxels, self.largest_voxels
-        )
-    }
 }

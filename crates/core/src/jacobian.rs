@@ -1,11 +1,15 @@
 //! Statistics of the Jacobian determinants of a warp: local change of volume, and folds.
 
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
 use crate::Volume;
 use crate::same_grid::{GridMismatch, same_grid};
 
 /// Statistics of Jacobian determinants over all voxels or over the voxels of a mask. A determinant above 1 means
 /// expansion, below 1 compression, and 0 or below a fold.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct JacobianSummary {
     /// Number of voxels in the statistics. If it is 0, minimum, maximum and mean are NaN.
     pub voxels: u64,
@@ -17,6 +21,8 @@ pub struct JacobianSummary {
     pub mean: f64,
     /// Number of voxels whose Jacobian determinant by central differences is not positive.
     pub folded: u64,
+    /// Share (0…1) of the voxels that are folded; 0 if no voxel was counted.
+    pub folded_share: f64,
     /// Smallest Jacobian determinant by one-sided differences. These are the determinants of the trilinear
     /// interpolation at the corners of its cells.
     pub corner_minimum: f64,
@@ -57,12 +63,24 @@ impl JacobianSummary {
             }
         }
         let mean = sum / voxels as f64;
-        Ok(JacobianSummary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded })
+        let folded_share = Self::share(folded, voxels);
+        Ok(JacobianSummary { voxels, minimum, maximum, mean, folded, folded_share, corner_minimum, corner_folded })
     }
 
-    /// Share (0…1) of the voxels that are folded; 0 if no voxel was counted.
-    pub fn folded_share(&self) -> f64 {
-        self.folded as f64 / self.voxels.max(1) as f64
+    /// Share (0…1) of `voxels` voxels that are folded; 0 if no voxel was counted.
+    pub fn share(folded: u64, voxels: u64) -> f64 {
+        folded as f64 / voxels.max(1) as f64
+    }
+}
+
+impl fmt::Display for JacobianSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let JacobianSummary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded, .. } = self;
+        write!(
+            f,
+            "{minimum:.4} to {maximum:.4}, mean {mean:.4}, {folded} of {voxels} voxels folded; at the corners of cells \
+             at least {corner_minimum:.4}, {corner_folded} voxels folded"
+        )
     }
 }
 
@@ -119,11 +137,11 @@ mod tests {
             maximum: 2.0,
             mean: 0.625,
             folded: 2,
+            folded_share: 0.5,
             corner_minimum: -2.0,
             corner_folded: 3,
         };
         assert_eq!(summary, expected);
-        assert_eq!(summary.folded_share(), 0.5);
         let one = determinants(&[1.0, f32::NAN]);
         let summary = JacobianSummary::of(&one, &one, None).unwrap();
         assert_eq!((summary.folded, summary.corner_folded), (1, 1));
@@ -139,7 +157,7 @@ mod tests {
         let one = determinants(&[1.0]);
         let empty = JacobianSummary::of(&one, &one, Some(&determinants(&[0.0]))).unwrap();
         assert!(empty.voxels == 0 && empty.minimum.is_nan() && empty.mean.is_nan());
-        assert_eq!(empty.folded_share(), 0.0);
+        assert_eq!(empty.folded_share, 0.0);
         assert!(JacobianSummary::of(&one, &one, Some(&mask)).is_err());
         assert!(JacobianSummary::of(&one, &four, None).is_err());
     }

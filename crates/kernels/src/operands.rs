@@ -289,14 +289,26 @@ pub struct RelaxRound {
 
 /// Inverse consistency of two fields: distances between points and their positions after both fields, in voxels of the
 /// first field's grid.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct InverseConsistency {
-    /// Number of voxels whose distances are summarised. If it is 0, mean and largest distance are NaN.
+    /// Number of voxels whose distances are summarised. If it is 0, mean and largest distance are NaN. 0 in records
+    /// without it.
+    #[serde(default)]
     pub voxels: u64,
     /// Mean distance between a point and its position after both fields.
     pub mean_voxels: f64,
     /// Largest distance between a point and its position after both fields.
     pub largest_voxels: f64,
+}
+
+impl std::fmt::Display for InverseConsistency {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let InverseConsistency { mean_voxels, largest_voxels, .. } = self;
+        write!(
+            f,
+            "mean {mean_voxels:.4}, largest {largest_voxels:.4} voxels between points and their positions after both warps"
+        )
+    }
 }
 
 #[cfg(test)]

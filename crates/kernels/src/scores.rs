@@ -63,6 +63,7 @@ impl Statistics {
             maximum,
             mean: sum / counted as f64,
             folded: not_positive,
+            folded_share: JacobianSummary::share(not_positive, counted),
             corner_minimum,
             corner_folded: corner_not_positive,
         }

@@ -79,7 +79,7 @@ pub fn jacobian(py: Python, warp: &Chain) -> Result<(Image, Summary), Failure> {
     process::compute(py, || {
         let determinants = apply::jacobian(field);
         let corners = apply::smallest_at_corners(field);
-        let JacobianSummary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded } =
+        let JacobianSummary { voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded, .. } =
             JacobianSummary::of(&determinants, &corners, None).map_err(grids)?;
         let Roughness { sd_log, outside } = Roughness::of(&determinants, None).map_err(grids)?;
         let summary = (voxels, minimum, maximum, mean, folded, corner_minimum, corner_folded, sd_log, outside);

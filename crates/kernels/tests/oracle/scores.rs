@@ -76,8 +76,16 @@ fn jacobian_summary_is_of_the_determinants_of_the_derivatives() {
                 .collect();
             let image = mask.as_ref().map(|mask| Cpu.upload(shape, mask).unwrap());
             let found = Cpu.jacobian_summary(&field, image.as_ref()).unwrap();
-            let JacobianSummary { voxels, minimum, maximum, mean: average, folded, corner_minimum, corner_folded } =
-                found;
+            let JacobianSummary {
+                voxels,
+                minimum,
+                maximum,
+                mean: average,
+                folded,
+                corner_minimum,
+                corner_folded,
+                ..
+            } = found;
             let extreme = |of: fn(f64, f64) -> f64| determinants.iter().copied().fold(f64::NAN, of);
             let at_most = |limit: f64| determinants.iter().filter(|value| **value <= limit).count() as u64;
             assert_eq!(voxels, determinants.len() as u64);

@@ -23,8 +23,8 @@ pub use inputs::{FixedInputs, Inputs};
 pub(crate) use inputs::{check_in_plane, name_files};
 pub use kernel_times::{KernelRecord, KernelTimes};
 pub use record::{
-    Consistency, DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, JacobianSummary, LesionRecord, LinearLevel,
-    LinearRecord, OverlapRecord, Parameters, Record, Seconds, SynLevel, SynRecord,
+    DeviceMemory, ImageRecord, InputsRecord, JacobianRecord, LesionRecord, LinearLevel, LinearRecord, OverlapRecord,
+    Parameters, Record, Seconds, SynLevel, SynRecord,
 };
 pub use run::{Done, Plan, Request, plan, run};
 pub use volumes::{Masks, Named, SideVolumes};

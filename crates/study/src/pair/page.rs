@@ -234,6 +234,7 @@ fn sections(record: &Record) -> Vec<Section> {
         vec![
             Some(("in all", seconds(times.total))),
             Some(("reading", seconds(times.read))),
+            times.preparing.map(|value| ("shading, brain", seconds(value))),
             times.linear.map(|value| ("affine stage", seconds(value))),
             times.syn.map(|value| ("deformable stage", seconds(value))),
             Some(("outputs", seconds(times.outputs))),
