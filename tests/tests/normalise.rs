@@ -60,6 +60,7 @@ fn a_dataset_becomes_derivatives_whole_in_shares_and_when_taken_up_again() {
     write_head(&place, Contrast::T1, -0.1, "raw/sub-02/anat/sub-02_T1w.nii.gz");
     let whole = place.succeed(&format!("normalise raw -o whole {QUICK}"));
     assert!(whole.stdout.contains("2 done, 0 skipped, 0 failed"), "{}", whole.stdout);
+    assert!(whole.stderr.contains("sub-02: prepared (shading, brain), "), "{}", whole.stderr);
     let first = "sub-01/ses-a/anat/sub-01_ses-a_run-1_";
     let space = "MNI152NLin2009cAsym";
     let mut expected = vec![
@@ -91,6 +92,10 @@ fn a_dataset_becomes_derivatives_whole_in_shares_and_when_taken_up_again() {
     let record = json(&place, "whole/logs/sub-02_record.json");
     let correlation = record["similarity"]["correlation"].as_f64().expect("a number");
     assert!(correlation > 0.9, "correlation {correlation}");
+    let seconds = record["seconds"].as_object().expect("an object");
+    let second = |name: &str| seconds[name].as_f64().expect("a number");
+    let parts: f64 = seconds.keys().filter(|name| *name != "total").map(|name| second(name)).sum();
+    assert!(second("preparing") > 0.0 && (parts - second("total")).abs() < 1e-9, "{seconds:?}");
     let volume = record["head"]["brain_cm3"].as_f64().expect("a number");
     assert!((1500.0..2300.0).contains(&volume), "{volume} cm³");
     let rigid = &json(&place, "whole/logs/sub-01_ses-a_run-1_record.json")["head"]["carried"][0]["rigid_ras"];
@@ -100,6 +105,10 @@ fn a_dataset_becomes_derivatives_whole_in_shares_and_when_taken_up_again() {
     assert_eq!(sidecar["SkullStripped"], false);
     assert_eq!(json(&place, "whole/dataset_description.json")["DatasetType"], "derivative");
 
+    let plan = place.succeed(&format!("normalise raw -o planned {QUICK} --dry-run")).stdout;
+    for image in ["sub-01/ses-a/anat/sub-01_ses-a_run-1_T1w.nii.gz", "sub-01/ses-a/anat/sub-01_ses-a_T2w.nii.gz"] {
+        assert!(plan.contains(&format!("reads raw/{image}")), "{plan}");
+    }
     // Two calls with `--shard` normalise half of the scans each, and a last call writes the files about all scans. The
     // bytes must be the same as those of a single call, except for times.
     for shard in ["1/2", "2/2"] {

@@ -11,4 +11,5 @@ mod progress;
 pub mod threads;
 
 pub use error::{CliError, Refusal, UsageError, advice};
+pub use indicatif::ProgressBar;
 pub use progress::{Console, Messages, Watcher, name};

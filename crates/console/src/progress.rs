@@ -127,6 +127,15 @@ impl Console {
         value
     }
 
+    /// A bar of subjects that have ended; hidden where no bars are shown. Messages are printed while it is suspended.
+    pub fn bar(&self) -> ProgressBar {
+        if self.style != Style::Bars {
+            return ProgressBar::hidden();
+        }
+        let style = ProgressStyle::with_template("{spinner} [{bar:30}] {pos}/{len} subjects, {msg} ({elapsed})");
+        ProgressBar::new(0).with_message("reading").with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    }
+
     /// Whether the iterations of a registration are shown or logged.
     pub fn wants_iterations(&self) -> bool {
         self.verbose || self.log.is_some()

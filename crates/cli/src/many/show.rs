@@ -41,6 +41,11 @@ pub fn plan<S>(plan: &Plan<S>, devices: &[Description]) -> String {
             _ => "",
         };
         let _ = writeln!(text, "  {}: {}{note}", row.subject, row.names.record.with_file_name("").display());
+        let Some(job) = study.jobs.iter().find(|job| job.name == row.subject) else { continue };
+        let further = job.files.channels.iter().map(|channel| &channel.moving).chain(&job.files.carried);
+        for image in std::iter::once(&job.files.moving).chain(further) {
+            let _ = writeln!(text, "    reads {}", image.display());
+        }
     }
     text
 }
@@ -55,9 +60,11 @@ fn subject_bytes(voxels: usize, labels: bool) -> usize {
 /// A function that returns the seconds of one part of a subject's processing; `None` if the part was not run.
 type Part = fn(&Seconds) -> Option<f64>;
 
-/// Names and times of the timed parts of a subject's processing: reading, affine stage, SyN stage and outputs.
-const PARTS: [(&str, Part); 4] = [
+/// Names and times of the timed parts of a subject's processing: reading, shading and brain, affine stage,
+/// SyN stage and outputs.
+const PARTS: [(&str, Part); 5] = [
     ("read", |seconds| Some(seconds.read)),
+    ("prepare", |seconds| seconds.preparing.filter(|seconds| *seconds >= 0.005)),
     ("affine", |seconds| seconds.linear),
     ("syn", |seconds| seconds.syn),
     ("outputs", |seconds| Some(seconds.outputs)),
@@ -101,8 +108,13 @@ pub fn outcome(outcome: &Outcome) -> String {
     let mut text = format!("Subjects  {done} done, {skipped} skipped, {failed} failed\n");
     if done > 0 {
         let rate = done as f64 / wall;
+        let pace = match done {
+            1 => String::new(),
+            _ if rate < 1.0 => format!("{:.1} s a subject, ", rate.recip()),
+            _ => format!("{rate:.2} subjects a second, "),
+        };
         text.push_str(&format!(
-            "Seconds   {wall:.2}: {rate:.2} subjects a second, workers computing for {:.0} % of this time\n",
+            "Seconds   {wall:.2}: {pace}workers computing for {:.0} % of this time\n",
             100.0 * busy
         ));
         let records: Vec<&Record> =

@@ -16,6 +16,11 @@ pub trait BatchObserver: Sync {
     fn device(&self, note: &DeviceNote);
     /// A warning about a subject.
     fn warning(&self, subject: &str, warning: &RunWarning);
+    /// The registration of `subjects` subjects begins; the others are done already.
+    fn begins(&self, _subjects: usize) {}
+    /// A subject is prepared, which took so many seconds: its shading is corrected and its brain extracted, if need be.
+    /// Its registration begins.
+    fn prepared(&self, _subject: &str, _seconds: f64) {}
     /// An iteration of a subject's registration. The returned value says whether the registration continues.
     fn iteration(&self, subject: &str, report: &Report) -> ControlFlow<()>;
     /// A subject is done. `ended`: the number of subjects that have ended so far, this one included, and of all subjects.
@@ -51,6 +56,14 @@ impl BatchObserver for AfterNotes<'_> {
 
     fn warning(&self, subject: &str, warning: &RunWarning) {
         self.observer().warning(subject, warning);
+    }
+
+    fn begins(&self, subjects: usize) {
+        self.observer().begins(subjects);
+    }
+
+    fn prepared(&self, subject: &str, seconds: f64) {
+        self.observer().prepared(subject, seconds);
     }
 
     fn iteration(&self, subject: &str, report: &Report) -> ControlFlow<()> {

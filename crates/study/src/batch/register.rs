@@ -43,6 +43,8 @@ struct Registered<T> {
     computed: Computed,
     ahead: Ahead,
     device: Description,
+    /// Time of the steps before the registration, s.
+    preparing: f64,
 }
 
 /// Registers subjects and fills in their rows of the summary table. `jobs` holds each subject with the index of its row
@@ -131,8 +133,11 @@ fn register<S: Steps>(
     progress: &dyn BatchObserver,
 ) -> Result<Registered<S::Prepared>, Error> {
     let mut observer = Subject { progress, name: &job.name };
+    let began = Instant::now();
     inputs.remove_shading_on(&job.files, worker)?;
     let prepared = steps.prepare(worker, batch.options, fixed, job, &mut inputs, read)?;
+    let preparing = began.elapsed().as_secs_f64();
+    progress.prepared(&job.name, preparing);
     let (target, failed) = (fixed.target(&inputs), |error| inputs.blame(&job.files, error));
     let (computed, ahead) = if worker.is_gpu() {
         let fetch = |found: register::Registered| {
@@ -143,7 +148,7 @@ fn register<S: Steps>(
         let download = |found: register::Registered| found.download();
         (worker.register(target, &inputs.moving, &mut observer, download).map_err(failed)?, Ahead::default())
     };
-    Ok(Registered { inputs, prepared, computed, ahead, device: worker.description().clone() })
+    Ok(Registered { inputs, prepared, computed, ahead, device: worker.description().clone(), preparing })
 }
 
 /// Finishes the registration of a subject on the CPU and writes its files.
@@ -154,7 +159,8 @@ fn finish<S: Steps>(
     registered: Registered<S::Prepared>,
     seconds: Seconds,
 ) -> Result<Record, Error> {
-    let Registered { mut inputs, prepared, computed, ahead, device } = registered;
+    let Registered { mut inputs, prepared, computed, ahead, device, preparing } = registered;
+    let seconds = Seconds { preparing: Some(preparing), ..seconds };
     let mut found = computed.finish(inputs.sides(), batch.options)?;
     let further = steps.finish(job, &mut inputs, &mut found, prepared)?;
     let of = Context {

@@ -185,6 +185,7 @@ impl<S: Steps> Plan<'_, S> {
         let began = Instant::now();
         let of = Batch { fixed: &fixed, options: &options, invocation };
         let told = AfterNotes { observer, notes: workers.notes() };
+        told.begins(jobs.len());
         let busy = register_all(&of, steps, jobs, &mut workers, threads, &told, &mut rows)?;
         let wall = began.elapsed().as_secs_f64();
         for (n, text) in contrast::unlike(&rows) {

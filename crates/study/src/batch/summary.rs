@@ -16,10 +16,11 @@ type Figure = (&'static str, fn(&Record) -> Option<f64>);
 pub(super) const FIRST_COLUMNS: [&str; 3] = ["subject", "status", "reason"];
 
 /// Columns of a batch's summary table that hold numbers.
-const FIGURES: [Figure; 20] = [
+const FIGURES: [Figure; 21] = [
     ("probability", |record| Some(record.verdict.as_ref()?.probability)),
     ("seconds", |record| Some(record.seconds.total)),
     ("seconds_reading", |record| Some(record.seconds.read)),
+    ("seconds_preparing", |record| record.seconds.preparing),
     ("seconds_affine", |record| record.seconds.linear),
     ("seconds_syn", |record| record.seconds.syn),
     ("seconds_outputs", |record| Some(record.seconds.outputs)),
