@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Measures `antsreg-gpu atlas` on NVIDIA GPUs: time, sharpness, bias, how much faster several GPUs are (also of each subject
+# Measures `antsreg-gpu template` on NVIDIA GPUs: time, sharpness, bias, how much faster several GPUs are (also of each subject
 # four times, and with the preset `best`), kills, an unreadable subject, dependence on the start.
 #
 #   [ONLY="time scale kinds kills unreadable starts"] [SEED=N] [DEVICE=cpu] scripts/atlas_bars.sh PROGRAM OUT GPUS SUBJECT…

@@ -14,7 +14,7 @@ build_template.sh -o FOLDER [-d 3] [-i PASSES] [-g STEP] [-z TEMPLATE] [-s 0|1] 
   -z TEMPLATE  image to start from [the average of all subjects after an affine registration]
   -s 0|1       1: sharpen every average [0]
   IMAGE…       the subjects, a table (.csv), or a BIDS folder
-  OPTION…      anything else that `antsreg-gpu atlas` takes, such as --device cuda:all
+  OPTION…      anything else that `antsreg-gpu template` takes, such as --device cuda:all
 
 ANTSREG_GPU names the program [antsreg-gpu].
 TEXT

@@ -113,7 +113,7 @@ def make_pages(program: Path, folder: Path) -> dict[str, Path]:
     (folder / "subjects.csv").write_text("\n".join(["subject,image", *rows]) + "\n")
     run("batch", "-f", FIXED, "-o", folder / "batch", folder / "subjects.csv", "-t", "rigid")
     pages["batch"] = folder / "batch" / "report.html"
-    run("atlas", "-o", folder / "atlas", MOVING, FIXED, "--passes", "1", "--preset", "fast")
+    run("template", "-o", folder / "atlas", MOVING, FIXED, "--passes", "1", "--preset", "fast")
     pages["atlas"] = folder / "atlas" / "report.html"
     (folder / "series.nii").write_bytes(series(gzip.decompress(MOVING.read_bytes())))
     run("motion", "-i", folder / "series.nii", "-o", folder / "series_", "--report")

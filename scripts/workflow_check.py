@@ -58,7 +58,7 @@ def main() -> int:
     (WORK / "refused.csv").write_text(TABLE + "# no subject,s0.nii.gz,\n")
     options = ["--passes", PASSES, *OPTIONS]
     began = time.monotonic()
-    run(program, "atlas", "subjects.csv", "-o", "whole", *options, "--device", "cpu", "--quiet", cwd=WORK)
+    run(program, "template", "subjects.csv", "-o", "whole", *options, "--device", "cpu", "--quiet", cwd=WORK)
     print(f"one-machine command: {time.monotonic() - began:.1f} s", flush=True)
     began = time.monotonic()
     profile = WORKFLOW / "profiles" / arguments.profile

@@ -85,7 +85,7 @@ def template(
     device: str = "auto",
     **options: Any,
 ) -> Path:
-    """Builds an unbiased template of many subjects: runs ``antsreg-gpu atlas`` in a separate process.
+    """Builds an unbiased template of many subjects: runs ``antsreg-gpu template`` in a separate process.
 
     Steps that an earlier run in this folder has finished are not repeated.
 
@@ -98,7 +98,7 @@ def template(
     device : str
         As for `register_many`.
     **options
-        Options of ``antsreg-gpu atlas`` by their names, such as ``passes=2`` and ``sharpen=True``.
+        Options of ``antsreg-gpu template`` by their names, such as ``passes=2`` and ``sharpen=True``.
 
     Returns
     -------
@@ -110,5 +110,5 @@ def template(
     >>> folder = template(["a.nii.gz", "b.nii.gz", "c.nii.gz"], "study/template")  # doctest: +SKIP
     """
     sources = paths(subjects, "subjects")
-    run_command("atlas", *sources, output=folder, device=device, quiet=True, **options)
+    run_command("template", *sources, output=folder, device=device, quiet=True, **options)
     return Path(path_of(folder))

@@ -110,7 +110,7 @@ fn the_steps_one_by_one_give_the_same_bytes() {
     place.succeed(&format!("atlas s.csv -o steps --passes 2 --plan-only {QUICK}"));
     let early = place.run("atlas average steps --pass 0");
     assert_eq!(early.code, Some(1));
-    assert!(early.stderr.contains("atlas register-one steps --pass 0 --subject a"), "{}", early.stderr);
+    assert!(early.stderr.contains("template register-one steps --pass 0 --subject a"), "{}", early.stderr);
     for pass in 0..=2 {
         // The subjects are listed in another order, which must not change the result.
         for name in ["c", "a", "b"] {
@@ -289,7 +289,7 @@ fn numbers_out_of_range_are_refused() {
     let message = place.refuse(2, "atlas a.nii.gz b.nii.gz -o out -t rigid");
     assert!(message.contains("possible values: syn"), "{message}");
     let message = place.refuse(2, "atlas a.nii.gz b.nii.gz -o out --preset multimodal");
-    assert!(message.contains("atlas, which supports only the transform model syn"), "{message}");
+    assert!(message.contains("template, which supports only the transform model syn"), "{message}");
 }
 
 #[test]

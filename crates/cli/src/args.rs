@@ -6,8 +6,8 @@ use clap::{Arg, CommandFactory, Parser, Subcommand};
 
 use crate::common::Common;
 use crate::{
-    apply, atlas, batch, bias, brain, compare, completions, convert, info, jacobian, labels, longitudinal, motion,
-    normalise, overlap, register,
+    apply, batch, bias, brain, compare, completions, convert, info, jacobian, labels, longitudinal, motion,
+    normalise, overlap, register, template,
 };
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
@@ -47,7 +47,8 @@ enum OwnVerb {
     Bias(Box<bias::Args>),
     Brain(Box<brain::Args>),
     Labels(Box<labels::Args>),
-    Atlas(Box<atlas::Args>),
+    #[command(visible_alias = "atlas")]
+    Template(Box<template::Args>),
     Overlap(overlap::Args),
     Compare(compare::Args),
     Jacobian(jacobian::Args),
@@ -76,7 +77,7 @@ impl Cli {
             Verb::Own(OwnVerb::Longitudinal(args)) => args.gpu_use(),
             Verb::Own(OwnVerb::Motion(args)) => args.gpu_use(),
             Verb::Own(OwnVerb::Labels(args)) => args.gpu_use(),
-            Verb::Own(OwnVerb::Atlas(args)) => args.gpu_use(),
+            Verb::Own(OwnVerb::Template(args)) => args.gpu_use(),
             Verb::Own(_) => None,
         }
     }
@@ -104,7 +105,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         OwnVerb::Bias(args) => bias::run(&args, &mut console),
         OwnVerb::Brain(args) => brain::run(&args, &mut console),
         OwnVerb::Labels(args) => labels::run(&args, &mut console),
-        OwnVerb::Atlas(args) => atlas::run(&args, &mut console),
+        OwnVerb::Template(args) => template::run(&args, &mut console),
         OwnVerb::Overlap(args) => overlap::run(&args, &mut console),
         OwnVerb::Compare(args) => compare::run(&args, &mut console),
         OwnVerb::Jacobian(args) => jacobian::run(&args, &mut console),

@@ -6,7 +6,6 @@
 
 mod apply;
 mod args;
-mod atlas;
 mod batch;
 mod bias;
 mod brain;
@@ -29,6 +28,7 @@ mod pair;
 mod register;
 mod shown;
 mod table;
+mod template;
 mod values;
 
 use std::ffi::OsString;

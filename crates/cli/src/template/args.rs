@@ -1,4 +1,4 @@
-//! The command-line options of `atlas` and of its steps.
+//! The command-line options of `template` and of its steps.
 
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
@@ -108,7 +108,7 @@ fn usual() -> TemplateOptions {
     TemplateOptions::default()
 }
 
-/// Parser of the option `--transform` for building a template (`atlas`), which allows only the value `syn`.
+/// Parser of the option `--transform` for building a template (`template`), which allows only the value `syn`.
 fn only_syn() -> impl TypedValueParser<Value = Model> {
     PossibleValuesParser::new([PossibleValue::new("syn").alias("s")]).map(|_| Model::Syn)
 }
@@ -185,7 +185,7 @@ impl Args {
         let no_effect = |option, with: &str| Err(UsageError::NoEffect { option, with: with.into() }.into());
         // `--transform` allows only SyN here, but the preset may have another transform model.
         if recipe.model != Model::Syn {
-            return no_effect("--transform", "the command atlas, which supports only the transform model syn");
+            return no_effect("--transform", "the command template, which supports only the transform model syn");
         }
         match self.registration.start() {
             StartFile::File(_) => {
@@ -199,7 +199,7 @@ impl Args {
     fn listing(&self) -> Result<Listing, CliError> {
         let mut listing = subjects::list(&self.subjects, &self.channels)?;
         if listing.subjects.iter().any(|subject| subject.mask.is_some()) {
-            return Err(UsageError::NoEffect { option: "the column `mask`", with: "atlas".into() }.into());
+            return Err(UsageError::NoEffect { option: "the column `mask`", with: "template".into() }.into());
         }
         if !self.labels.is_empty() {
             let (expected, found) = (listing.subjects.len(), self.labels.len());
@@ -225,14 +225,14 @@ pub enum Step {
     Update(Update),
     /// Write the final template, the transforms of every subject, labels and the report
     Finish(Finish),
-    /// Check all files of an atlas against the checksums in its manifests
+    /// Check all files of a template against the checksums in its manifests
     Verify(Verify),
 }
 
 /// Register one subject to the template of the pass before, and resample it on the template's grid.
 #[derive(Debug, Clone, clap::Args)]
 pub struct RegisterOne {
-    /// Folder of the atlas
+    /// Folder of the template
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
     /// Pass of template building, counted from 0 (affine); the SyN passes follow
@@ -249,7 +249,7 @@ pub struct RegisterOne {
 /// Command-line arguments of a step of template building that processes all subjects of one pass.
 #[derive(Debug, Clone, clap::Args)]
 pub struct OfPass {
-    /// Folder of the atlas
+    /// Folder of the template
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
     /// Pass of template building, counted from 0 (affine); the SyN passes follow
@@ -260,7 +260,7 @@ pub struct OfPass {
 /// Move the average of a pass to the mean shape, which gives the template of this pass.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Update {
-    /// Folder of the atlas
+    /// Folder of the template
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
     /// Pass of template building, counted from 0 (affine); the SyN passes follow
@@ -274,7 +274,7 @@ pub struct Update {
 /// Write the final template, the transforms of every subject, labels and the report.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Finish {
-    /// Folder of the atlas
+    /// Folder of the template
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
     /// Device that computes, or several: auto, cpu, cuda, cuda:N,N… or cuda:all
@@ -282,10 +282,10 @@ pub struct Finish {
     pub device: Devices,
 }
 
-/// Check all files of an atlas against the checksums in its manifests.
+/// Check all files of a template against the checksums in its manifests.
 #[derive(Debug, Clone, clap::Args)]
 pub struct Verify {
-    /// Folder of the atlas
+    /// Folder of the template
     #[arg(value_name = "FOLDER")]
     pub folder: PathBuf,
 }
@@ -303,8 +303,8 @@ Output, in FOLDER:
 Exit code: 3 if a subject could not be read and was left out; the template is then of the others.
 
 Examples:
-  antsreg-gpu atlas -o study/atlas subjects/*_t1.nii.gz
-  antsreg-gpu atlas -o study/atlas subjects.csv --channels t1,t2 --weights 1,0.5 --device cuda:all
-  antsreg-gpu atlas -o study/atlas bids/ --plan-only
-  antsreg-gpu atlas -o study/atlas bids/ --list-subjects
-  antsreg-gpu atlas register-one study/atlas --pass 1 --subject sub-01";
+  antsreg-gpu template -o study/atlas subjects/*_t1.nii.gz
+  antsreg-gpu template -o study/atlas subjects.csv --channels t1,t2 --weights 1,0.5 --device cuda:all
+  antsreg-gpu template -o study/atlas bids/ --plan-only
+  antsreg-gpu template -o study/atlas bids/ --list-subjects
+  antsreg-gpu template register-one study/atlas --pass 1 --subject sub-01";

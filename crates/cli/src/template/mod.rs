@@ -1,4 +1,4 @@
-//! The subcommand (verb) `atlas`: builds an unbiased template of many subjects, on one machine or in single steps.
+//! The subcommand (verb) `template`: builds an unbiased template of many subjects, on one machine or in single steps.
 
 mod args;
 mod run;
@@ -8,7 +8,7 @@ mod steps;
 use antsreg_console::{CliError, Console};
 pub use args::Args;
 
-/// Runs `atlas`.
+/// Runs `template`.
 pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
     match &args.step {
         Some(step) => steps::run(step, console),

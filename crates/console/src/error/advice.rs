@@ -44,7 +44,7 @@ fn of_template(error: &TemplateError) -> String {
             "; give another --output, or --restart: files made with other data are then made again".into()
         }
         TemplateError::PlanFormat { .. } | TemplateError::PlanChanged { .. } => {
-            "; build in a new folder, or give `atlas` --restart to make everything again in this folder".into()
+            "; build in a new folder, or give `template` --restart to make everything again in this folder".into()
         }
         TemplateError::NotAPlan { .. } | TemplateError::Foreign { .. } | TemplateError::InputAmongOutputs { .. } => {
             "; give another --output".into()
@@ -55,13 +55,13 @@ fn of_template(error: &TemplateError) -> String {
         TemplateError::NotYet { folder, step, .. } => {
             let folder = folder.display();
             let command = match step {
-                Step::Start => "atlas … --plan-only".into(),
+                Step::Start => "template … --plan-only".into(),
                 Step::Register { pass, subject } => {
-                    format!("atlas register-one {folder} --pass {pass} --subject {subject}")
+                    format!("template register-one {folder} --pass {pass} --subject {subject}")
                 }
-                Step::Average { pass } => format!("atlas average {folder} --pass {pass}"),
-                Step::Update { pass } => format!("atlas update {folder} --pass {pass}"),
-                Step::FinishSubject { .. } | Step::Finish { .. } => format!("atlas finish {folder}"),
+                Step::Average { pass } => format!("template average {folder} --pass {pass}"),
+                Step::Update { pass } => format!("template update {folder} --pass {pass}"),
+                Step::FinishSubject { .. } | Step::Finish { .. } => format!("template finish {folder}"),
             };
             format!("; first run `{command}`")
         }
