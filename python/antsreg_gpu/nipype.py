@@ -43,7 +43,7 @@ __all__ = [
 #: Words for the values of options that are files to read.
 _READ = ("IMAGE", "SERIES", "CSV")
 #: Verbs whose images may be several channels, which one value lists with commas between their paths.
-_WITH_CHANNELS = ("atlas", "batch", "normalise")
+_WITH_CHANNELS = ("template", "batch", "normalise")
 
 
 def _inputs(verb: str, **presets: str) -> Any:
@@ -305,11 +305,11 @@ class Normalise(_Study):
 
 
 class Template(_Study):
-    """Builds a template of many subjects (``antsreg-gpu atlas``)."""
+    """Builds a template of many subjects (``antsreg-gpu template``)."""
 
-    _verb = "atlas"
-    input_spec = _inputs("atlas", output="template")
-    output_spec = _outputs("atlas", "output", "summary", "report", "template", files="all written files")
+    _verb = "template"
+    input_spec = _inputs("template", output="template")
+    output_spec = _outputs("template", "output", "summary", "report", "template", files="all written files")
 
     def _list_outputs(self) -> dict[str, Any]:
         found = super()._list_outputs()
