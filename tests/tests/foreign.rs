@@ -185,6 +185,9 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("antsApplyTransformsToPoints -d 3 -i points.vtk -o o_p.csv", "--input points.vtk"),
     ("antsApplyTransformsToPoints -d 3 -i points.csv -o o_p.csv -f 1", "--forantsr"),
+    ("antsApplyTransformsToTRX -i a.tck -o o_a.trx -t a.mat", "--input a.tck"),
+    ("antsApplyTransformsToTRX -i a.trx -t a.mat", "--output"),
+    ("antsApplyTransformsToGifti -i a.gii -o o_a.gii -r f.nii.gz -t a.mat", "--reference-image"),
     (
         "antsJointFusion -d 3 -t f.nii.gz -g m.nii.gz -l l.nii.gz -o [o_l.nii.gz,o_i.nii.gz,o_p%d.nii.gz,o_v%d.nii.gz]",
         "votes of atlases are not written",

@@ -32,6 +32,22 @@ fn the_input_may_be_points_of_any_format() {
 }
 
 #[test]
+fn the_names_of_ants_move_surfaces_and_tracts() {
+    let place = Workplace::new();
+    place.file("t.txt", SHIFT.as_bytes());
+    let surface = "<GIFTI><DataArray Intent=\"NIFTI_INTENT_POINTSET\" DataType=\"NIFTI_TYPE_FLOAT32\" \
+                   Dimensionality=\"2\" Dim0=\"1\" Dim1=\"3\" Encoding=\"ASCII\"><Data>1 2 3\n</Data></DataArray></GIFTI>";
+    place.file("s.gii", surface.as_bytes());
+    place.succeed("as antsApplyTransformsToGifti -i s.gii -o q.gii -t t.txt");
+    assert_eq!(text(&place, "q.gii"), surface.replace("1 2 3", "-9 -3 3"));
+    place.succeed("as antsApplyTransformsToGifti -i q.gii -o q.gii -t [t.txt,1] -p 1");
+    assert_eq!(text(&place, "q.gii"), surface);
+    place.file("t.trx", include_bytes!("../../crates/fuzz/seeds/packed.trx"));
+    let run = place.succeed("as antsApplyTransformsToTRX -i t.trx -o q.trx -t t.txt");
+    assert_eq!(place.names(), ["q.gii", "q.trx", "s.gii", "t.trx", "t.txt"], "{}", run.stderr);
+}
+
+#[test]
 fn explain_says_which_way_points_go() {
     let place = Workplace::new();
     place.file("t.txt", SHIFT.as_bytes());

@@ -75,6 +75,11 @@ pub const COMMANDS: &[Command] = &[
     ants("antsApplyTransformsToPoints", ants::apply_transforms_to_points::run)
         .reading(ants::apply_transforms_to_points::read)
         .but(&["tables that are not .csv", "-f 1"]),
+    ants("antsApplyTransformsToTRX", ants::apply_transforms_to_geometry::run_trx)
+        .reading(ants::apply_transforms_to_geometry::read_trx),
+    ants("antsApplyTransformsToGifti", ants::apply_transforms_to_geometry::run_gifti)
+        .reading(ants::apply_transforms_to_geometry::read_gifti)
+        .but(&["-r", "--input-is-scanner-ras"]),
     ants("antsJointFusion", ants::joint_fusion::run).reading(ants::joint_fusion::read).but(&[
         "several modalities",
         "votes of atlases",

@@ -4,6 +4,7 @@ pub mod affine_initializer;
 pub mod ai;
 mod align;
 pub mod apply_transforms;
+pub mod apply_transforms_to_geometry;
 pub mod apply_transforms_to_points;
 pub mod atropos;
 pub mod average_affine;
