@@ -44,7 +44,7 @@ pub fn register<'a, B: Backend>(
 const LEAST_GAIN: f64 = 1e-5;
 
 /// How often a level that gained nothing is run again with steps of half the length. On a grid of few voxels, long steps
-/// go to and fro over the best place: the default steps gain nothing there, and steps of half the length do.
+/// pass the best place again and again: the default steps gain nothing there, and steps of half the length do.
 const MOST_SHORTENED: usize = 2;
 
 /// Whether a level failed to make the images more similar. `agreements` are the agreements of the images (similarities

@@ -18,8 +18,8 @@ pub trait BatchObserver: Sync {
     fn warning(&self, subject: &str, warning: &RunWarning);
     /// The registration of `subjects` subjects begins; the others are done already.
     fn begins(&self, _subjects: usize) {}
-    /// A subject is prepared, which took so many seconds: its shading is corrected and its brain extracted, if need be.
-    /// Its registration begins.
+    /// A subject is prepared: its shading is corrected and its brain extracted, if the options say so. The seconds are the
+    /// time that this took. The registration of the subject begins.
     fn prepared(&self, _subject: &str, _seconds: f64) {}
     /// An iteration of a subject's registration. The returned value says whether the registration continues.
     fn iteration(&self, subject: &str, report: &Report) -> ControlFlow<()>;
