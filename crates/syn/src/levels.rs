@@ -43,9 +43,15 @@ pub fn register<'a, B: Backend>(
 /// Rounding causes gains of up to a tenth of this. A level that improves the alignment gains a thousand times as much.
 const LEAST_GAIN: f64 = 1e-5;
 
-/// How often a level that gained nothing is run again with steps of half the length. On a grid of few voxels, long steps
-/// pass the best place again and again: the default steps gain nothing there, and steps of half the length do.
+/// How often a level is run again with steps of half the length, if its steps were [`too_long`].
 const MOST_SHORTENED: usize = 2;
+
+/// Whether the steps of a level that gained nothing were too long. On a grid of few voxels, long steps pass the best place
+/// again and again, and the energy rises. If images that are aligned already drift apart, the energy falls: shorter steps
+/// would only drift more slowly.
+fn too_long(energies: &[f64]) -> bool {
+    energies.last() > energies.first()
+}
 
 /// Whether a level failed to make the images more similar. `agreements` are the agreements of the images (similarities
 /// that contrast does not raise) before each step of the level.
@@ -153,7 +159,7 @@ impl<B: Backend> Stage<'_, B> {
             // Their memory is free before the new ones take theirs.
             drop(fields);
             fields = begin(*observer)?;
-            if shortened == MOST_SHORTENED {
+            if shortened == MOST_SHORTENED || !too_long(&outcome.energies) {
                 outcome.undone = true;
                 return Ok((fields, outcome));
             }
@@ -256,5 +262,12 @@ mod tests {
         assert!(gained_nothing(&[1.0, 1.0 + 0.1 * LEAST_GAIN]));
         assert!(!gained_nothing(&[0.9, 0.8, 0.901]) && !gained_nothing(&[-0.5, -0.4]));
         assert!(!gained_nothing(&[]) && !gained_nothing(&[0.9]));
+    }
+
+    #[test]
+    fn steps_are_too_long_where_the_energy_rises() {
+        assert!(too_long(&[-0.9, -0.95, -0.8]));
+        // Aligned images that drift apart, a single step, and no step.
+        assert!(!too_long(&[-0.9, -0.91, -0.92]) && !too_long(&[-0.9]) && !too_long(&[]));
     }
 }
