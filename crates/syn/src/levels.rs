@@ -13,7 +13,7 @@ use crate::iteration::Stepper;
 use crate::load::{Loaded, Sources};
 use crate::metrics::Similarity;
 use crate::update::Step;
-use crate::{Error, Images, LevelOutcome, Options, Outcome};
+use crate::{Error, Images, LevelOutcome, Metric, Options, Outcome};
 
 /// Registers `moving` to `fixed`, starting from `initial` (fixed → moving, RAS mm).
 ///
@@ -153,6 +153,8 @@ impl<B: Backend> Stage<'_, B> {
         let sources = [&fixed_sources, &moving_sources];
         let stepper = Stepper::new(backend, fields.grid(), sources, options)?;
         let mut ascent = Ascent { backend, options, index, level, sources, stepper };
+        // The energy of a joint histogram rises and falls on its own, whatever the length of the steps.
+        let smooth = options.channels.iter().all(|channel| channel.metric != Metric::Mattes);
         let (mut length, mut shortened) = (options.gradient_step, 0);
         loop {
             let (mut outcome, agreements) = ascent.run(length, &mut fields, *observer)?;
@@ -162,7 +164,7 @@ impl<B: Backend> Stage<'_, B> {
             // Their memory is free before the new ones take theirs.
             drop(fields);
             fields = begin(*observer)?;
-            if shortened == MOST_SHORTENED || !too_long(&outcome.energies) {
+            if shortened == MOST_SHORTENED || !smooth || !too_long(&outcome.energies) {
                 outcome.undone = true;
                 return Ok((fields, outcome));
             }
