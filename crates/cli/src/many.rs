@@ -7,8 +7,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use antsreg_console::ProgressBar;
-use antsreg_console::{CliError, Console, advice, command_line::command_line, device_notes, output};
+use antsreg_console::{CliError, Console, ProgressBar, advice, command_line::command_line, device_notes, output};
 use antsreg_core::report::Report;
 use antsreg_register::DeviceNote;
 use antsreg_study::batch::{BatchObserver, Order, Plan, Steps};
