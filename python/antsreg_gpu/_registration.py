@@ -350,8 +350,6 @@ def register(
         ``cc_radius=4``, ``shrink_factors=[4, 2, 1]`` and ``exact=True``. An option that is out of range, or has no
         effect, is refused.
 
-    The voxels that a masked array of numpy hides do not count: its mask serves as ``fixed_mask`` or ``moving_mask``.
-
     Returns
     -------
     Registration
