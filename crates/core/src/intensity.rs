@@ -25,6 +25,12 @@ pub fn all_quantiles(voxels: &[f32], low: f64, high: f64) -> Quantiles {
     found
 }
 
+/// Computes the [`foreground_quantiles_by`] of voxels in main memory.
+pub fn foreground_quantiles(voxels: &[f32], low: f64, high: f64) -> Quantiles {
+    let Ok(found) = foreground_quantiles_by(|upper| Ok::<_, Infallible>(count(voxels, upper)), low, high);
+    found
+}
+
 /// Computes the [`quantiles`] of voxels that are on a device, from tables of counts. Each voxel value has a key of 32
 /// bits with the same order as the values: the bits of the float, with all bits inverted for negative values and the
 /// first bit inverted for others. `count(None)` returns how many finite voxels have each upper half of the key.
@@ -35,7 +41,48 @@ pub fn quantiles_by<E>(
     low: f64,
     high: f64,
 ) -> Result<Quantiles, E> {
-    let buckets = count(None)?;
+    counted_quantiles(count(None)?, count, low, high)
+}
+
+/// The quantiles of the voxels that are not background, extended to the value of the background, so that they do not
+/// depend on how much air the field of view holds. `count` is that of [`quantiles_by`].
+///
+/// The background is the commonest value among those that share the commonest upper half of the key. In an image without a
+/// background this value has few voxels, and to leave them out changes little. If no range is left without the background,
+/// as in a mask of 0 and 1, all finite voxels count. [`Quantiles::finite`] is the number of all finite voxels.
+pub fn foreground_quantiles_by<E>(
+    mut count: impl FnMut(Option<u16>) -> Result<Vec<u32>, E>,
+    low: f64,
+    high: f64,
+) -> Result<Quantiles, E> {
+    let mut buckets = count(None)?;
+    let finite = buckets.iter().map(|count| *count as usize).sum();
+    let fullest = commonest(&buckets);
+    let values = count(Some(fullest))?;
+    let lower = commonest(&values);
+    let (background, voxels) = (value_of(u32::from(fullest) << 16 | u32::from(lower)), values[usize::from(lower)]);
+    buckets[usize::from(fullest)] -= voxels;
+    let without = |upper: Option<u16>| -> Result<Vec<u32>, E> {
+        let mut table = count(upper)?;
+        if upper == Some(fullest) {
+            table[usize::from(lower)] -= voxels;
+        }
+        Ok(table)
+    };
+    let foreground = counted_quantiles(buckets, without, low, high)?;
+    match foreground.low_high.filter(|(low, high)| low < high) {
+        Some((low, high)) => Ok(Quantiles { finite, low_high: Some((low.min(background), high.max(background))) }),
+        None => quantiles_by(count, low, high),
+    }
+}
+
+/// The quantiles of voxels whose keys have the upper halves that `buckets` counts; `count` counts the lower halves.
+fn counted_quantiles<E>(
+    buckets: Vec<u32>,
+    mut count: impl FnMut(Option<u16>) -> Result<Vec<u32>, E>,
+    low: f64,
+    high: f64,
+) -> Result<Quantiles, E> {
     let finite = buckets.iter().map(|count| *count as usize).sum();
     let Some(last) = usize::checked_sub(finite, 1) else { return Ok(Quantiles { finite, low_high: None }) };
     let mut within = (None, Vec::new());
@@ -100,6 +147,12 @@ fn count(voxels: &[f32], upper: Option<u16>) -> Vec<u32> {
     voxels.par_chunks(piece).map(tabulate).reduce_with(add).unwrap_or_else(|| vec![0; HALVES])
 }
 
+/// Index of the largest entry of a table of [`HALVES`] counts; the first of equal ones.
+fn commonest(table: &[u32]) -> u16 {
+    let first = table.iter().enumerate().max_by_key(|(index, count)| (**count, std::cmp::Reverse(*index)));
+    first.map_or(0, |(index, _)| index as u16)
+}
+
 /// Finds the value of rank `rank` (0 for the smallest) from `table`, which counts values in ascending order. Returns
 /// the index of the table entry that counts the value, and the rank of the value among the values of this entry.
 fn find(table: &[u32], rank: usize) -> (usize, usize) {
@@ -118,7 +171,7 @@ fn find(table: &[u32], rank: usize) -> (usize, usize) {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{PIECE, quantiles, rescaled};
+    use super::{PIECE, Quantiles, foreground_quantiles, quantiles, rescaled};
 
     proptest! {
         #[test]
@@ -136,6 +189,31 @@ mod tests {
             };
             prop_assert_eq!(found, Some((at(low), at(high))));
         }
+    }
+
+    #[test]
+    fn foreground_does_not_depend_on_the_amount_of_background() {
+        let brain: Vec<f32> = (0..1000).map(|n| 50.0 + (n * 37 % 1000) as f32 / 10.0).collect();
+        for background in [0.0, -1024.0, 500.0] {
+            let with = |voxels: usize| {
+                let mut all = brain.clone();
+                all.resize(brain.len() + voxels, background);
+                foreground_quantiles(&all, 0.02, 0.98)
+            };
+            let [few, many] = [200, 50_000].map(with);
+            assert_eq!(few.low_high, many.low_high);
+            assert_eq!(many.finite, 51_000);
+            let (low, high) = quantiles(&brain, 0.02, 0.98).expect("quantiles");
+            assert_eq!(few.low_high, Some((low.min(background), high.max(background))));
+        }
+    }
+
+    #[test]
+    fn a_mask_keeps_both_of_its_values() {
+        let mask: Vec<f32> = (0..100).map(|n| f32::from(u8::from(n % 4 == 0))).collect();
+        assert_eq!(foreground_quantiles(&mask, 0.02, 0.98).low_high, Some((0.0, 1.0)));
+        assert_eq!(foreground_quantiles(&[f32::NAN], 0.0, 1.0), Quantiles { finite: 0, low_high: None });
+        assert_eq!(foreground_quantiles(&[3.0; 9], 0.0, 1.0).low_high, Some((3.0, 3.0)));
     }
 
     #[test]

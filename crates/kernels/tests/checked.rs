@@ -17,6 +17,7 @@ const LEAST: &[(&str, usize)] = &[
     ("correlation_ratio", 90),
     ("correlation_ratio_filtered", 54),
     ("fit_sums", 9),
+    ("foreground_quantiles", 18),
     ("gradient_magnitude", 18),
     ("inverse_consistency", 18),
     ("invert", 10),

@@ -186,17 +186,9 @@ impl Preset {
     }
 }
 
-/// SyN options with less smoothing of updates, a little of the whole warp, and clipping of more of the brightest and
-/// darkest voxels.
+/// SyN options with less smoothing of updates and a little of the whole warp.
 fn balanced(options: syn::Options) -> syn::Options {
-    syn::Options {
-        update_variance: 2.0,
-        total_variance: 0.2,
-        noise: 0.01,
-        boundary_contrast: 0.35,
-        winsorise: Some((0.02, 0.98)),
-        ..options
-    }
+    syn::Options { update_variance: 2.0, total_variance: 0.2, noise: 0.01, boundary_contrast: 0.35, ..options }
 }
 
 /// The levels of SyN options with these numbers of iterations and intervals of re-inversion, coarse to fine.

@@ -42,5 +42,5 @@ pub use error::Error;
 pub use fields::Fields;
 pub use fixed::Fixed;
 pub use levels::register;
-pub use options::Options;
+pub use options::{Counted, Options};
 pub use outcome::{Iterations, LevelOutcome, Outcome, Relaxed, Scores, Warps};

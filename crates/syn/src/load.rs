@@ -10,7 +10,7 @@ use antsreg_kernels::{Backend, ProfileBin};
 use crate::contrast::{self, Curve};
 use crate::error::go_on;
 use crate::valid_data::{self, OnGrid};
-use crate::{Channel, Error, Images, Metric, Options};
+use crate::{Channel, Counted, Error, Images, Metric, Options};
 
 /// An image or mask, with the affine map from voxels of the middle space to voxels of the image.
 pub(crate) struct Source<'a, B: Backend> {
@@ -70,7 +70,7 @@ impl<B: Backend> Loaded<B> {
             // The copy is that of the first channel.
             let mut image = copy.take().map_or_else(|| input.load(backend), Ok)?;
             go_on(observer.poll())?;
-            let range = range(backend, &image, options.winsorise)?.ok_or_else(constant)?;
+            let range = range(backend, &image, options)?.ok_or_else(constant)?;
             if !options.match_histograms {
                 backend.clip(&mut image, range, range.0, 1.0 / (range.1 - range.0))?;
                 return Ok((Arc::new(image), input.grid.clone()));
@@ -229,13 +229,13 @@ fn spacing_in_unit(grid: &Grid) -> [f64; 3] {
 }
 
 /// The range of intensities to which an image is clipped; `None` if the image is constant.
-fn range<B: Backend>(
-    backend: &B,
-    image: &B::Image,
-    winsorise: Option<(f64, f64)>,
-) -> Result<Option<(f32, f32)>, Error> {
-    let (low, high) = winsorise.unwrap_or((0.0, 1.0));
-    Ok(backend.quantiles(image, low, high)?.low_high.filter(|(low, high)| low < high))
+fn range<B: Backend>(backend: &B, image: &B::Image, options: &Options) -> Result<Option<(f32, f32)>, Error> {
+    let found = match (options.winsorise, options.winsorise_over) {
+        (None, _) => backend.quantiles(image, 0.0, 1.0),
+        (Some((low, high)), Counted::All) => backend.quantiles(image, low, high),
+        (Some((low, high)), Counted::Foreground) => backend.foreground_quantiles(image, low, high),
+    };
+    Ok(found?.low_high.filter(|(low, high)| low < high))
 }
 
 #[cfg(test)]

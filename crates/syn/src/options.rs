@@ -10,6 +10,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Channel, Error, Metric};
 
+/// The voxels of which winsorising takes shares.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum Counted {
+    /// All but the background, the commonest value, which keeps its place in the range
+    ///
+    /// The result does not depend on how much air the field of view holds.
+    Foreground,
+    /// All voxels, as in ANTs
+    All,
+}
+
 /// Options of the deformable stage. Their ranges are the constants of this type.
 ///
 /// The defaults follow `antsRegistrationSyN.sh`, except where measurements gave more overlap without folds
@@ -63,6 +76,8 @@ pub struct Options {
     /// Shares of the voxels (low, high) whose quantiles clip the intensities before the registration; `None` for no
     /// clipping.
     pub winsorise: Option<(f64, f64)>,
+    /// The voxels of which `winsorise` gives shares.
+    pub winsorise_over: Counted,
     /// Whether, after clipping, the intensities of each moving image are matched to those of its fixed image, as in
     /// ITK ([`histogram_matching`](antsreg_core::histogram_matching)).
     pub match_histograms: bool,
@@ -109,7 +124,8 @@ impl Default for Options {
                 })
                 .into(),
             convergence: Convergence { window: 10, threshold: 1e-6 },
-            winsorise: Some((0.005, 0.995)),
+            winsorise: Some((0.02, 0.98)),
+            winsorise_over: Counted::Foreground,
             match_histograms: false,
             sigmas_mm: None,
         }

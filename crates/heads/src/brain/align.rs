@@ -201,11 +201,15 @@ fn whole() -> Stage {
     Stage::Linear(linear::Options { finest_mm: WHOLE_MM, ..Preset::Fast.linear() })
 }
 
+/// Shares of all voxels at which the region's intensities are clipped: it is cut from the head and holds little air.
+const CLIPPED: (f64, f64) = (0.005, 0.995);
+
 /// Returns the settings of the deformable registration of the region near the brain.
 fn deformable(metric: Metric, template: &Template) -> Stage {
     let channels = vec![syn::Channel { metric, ..syn::Channel::default() }];
     let fast = Preset::Fast.syn_for(template.head().grid.shape);
     // More contrast at the boundaries of tissues changes the brain's mask by next to nothing.
+    let fast = syn::Options { winsorise: Some(CLIPPED), winsorise_over: syn::Counted::All, ..fast };
     Stage::Deformable(syn::Options { channels, total_variance: FIELD_VARIANCE, boundary_contrast: 0.0, ..fast })
 }
 

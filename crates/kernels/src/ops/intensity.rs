@@ -10,6 +10,10 @@ pub trait Intensity: Memory {
     /// The quantiles of an image's values, as [`quantiles`](antsreg_core::intensity::quantiles) computes them.
     fn quantiles(&self, image: &Self::Image, low: f64, high: f64) -> Result<Quantiles, Error>;
 
+    /// The quantiles of an image's values without its background, as
+    /// [`foreground_quantiles`](antsreg_core::intensity::foreground_quantiles) computes them.
+    fn foreground_quantiles(&self, image: &Self::Image, low: f64, high: f64) -> Result<Quantiles, Error>;
+
     /// Clips an image to a range and rescales it: image(x) ← (min(max(image(x), low), high) − origin)·scale.
     fn clip(&self, image: &mut Self::Image, low_high: (f32, f32), origin: f32, scale: f32) -> Result<(), Error>;
 

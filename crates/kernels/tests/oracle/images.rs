@@ -225,6 +225,21 @@ fn quantiles_are_of_the_finite_voxels() {
 }
 
 #[test]
+fn foreground_quantiles_are_of_the_voxels_that_are_not_background() {
+    let shape = [9, 8, 7];
+    let voxels: Vec<f32> = (0..504).map(|n| if n % 3 == 0 { 40.0 + (n * 29 % 97) as f32 } else { 7.0 }).collect();
+    let mut foreground: Vec<f64> =
+        voxels.iter().filter(|value| **value != 7.0).map(|value| f64::from(*value)).collect();
+    foreground.sort_by(f64::total_cmp);
+    let rank = 0.9 * (foreground.len() - 1) as f64;
+    let (below, above) = (foreground[rank.floor() as usize], foreground[rank.ceil() as usize]);
+    let found = Cpu.foreground_quantiles(&Cpu.upload(shape, &voxels).unwrap(), 0.1, 0.9).unwrap();
+    let (low, high) = found.low_high.unwrap();
+    assert_eq!((found.finite, low), (504, 7.0));
+    assert!((f64::from(high) - (below + rank.fract() * (above - below))).abs() < 1e-5, "{high}");
+}
+
+#[test]
 fn two_images_are_warped_each_through_its_own_field() {
     let shape = [11, 9, 7];
     let images = SHAPES.map(|shape| Cpu.upload(shape, &scene::image(shape, 3)).unwrap());

@@ -260,6 +260,11 @@ fn intensities<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(
         let (low, high) = found.low_high.unwrap_or((f32::NAN, f32::NAN));
         out.values("quantiles", EXACT, vec![found.finite as f64, low.into(), high.into()]);
     }
+    for (low, high) in [(0.0, 1.0), (0.02, 0.98)] {
+        let found = backend.foreground_quantiles(&image, low, high)?;
+        let (low, high) = found.low_high.unwrap_or((f32::NAN, f32::NAN));
+        out.values("foreground_quantiles", EXACT, vec![found.finite as f64, low.into(), high.into()]);
+    }
     backend.clip(&mut image, (-3.0, 11.5), -3.0, 0.07)?;
     for spacing in [[1.0; 3], [0.8, 1.0, 3.1]] {
         let bins = backend.gradient_profile(&image, spacing)?;

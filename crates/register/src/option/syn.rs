@@ -50,6 +50,8 @@ pub(super) fn options() -> Vec<Opt> {
         Opt::number("--inverse-limit VOXELS", Options::RESIDUAL, |recipe| Some(&mut recipe.syn.largest_residual_voxels),
             "Largest inverse inconsistency of the warp and its inverse at any voxel; where it is exceeded, both are corrected or smoothed"),
         winsorise(),
+        Opt { quiet: true, ..Opt::choice("--winsorise-over VOXELS", |recipe| Some(&mut recipe.syn.winsorise_over),
+            "Voxels of which --winsorise takes the shares") },
         restrict_deformation(),
         Opt::flag("--exact", |recipe| recipe.syn.exact = true, |recipe| recipe.syn.exact,
             "Do not round displacements. By default they are rounded to multiples of about a thousandth of a voxel (1/1024 mm at 1 mm), \
@@ -91,7 +93,8 @@ fn winsorise() -> Opt {
     Opt::new(
         "--winsorise LOW,HIGH",
         format!("two shares of the voxels {range}, the lower first, such as 0.005,0.995, or none"),
-        "Intensities are first clipped to the two values below which these shares of the voxels lie; or none",
+        "Intensities are first clipped to the two values below which these shares of the voxels lie, which \
+        --winsorise-over chooses; or none",
         set,
         get,
     )

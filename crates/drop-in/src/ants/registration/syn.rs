@@ -6,7 +6,7 @@ use antsreg_console::Refusal;
 use antsreg_core::Grid;
 use antsreg_core::schedule::{Convergence, Level};
 use antsreg_register::LEAST_VOXELS;
-use antsreg_register::syn::{Channel, Metric, Options};
+use antsreg_register::syn::{Channel, Counted, Metric, Options};
 
 use super::request::{MetricKind, MetricRequest, Request, StageRequest, TransformRequest};
 
@@ -99,6 +99,7 @@ pub fn options(
             threshold => Convergence { window: stage.window.max(2), threshold },
         },
         winsorise: request.winsorise,
+        winsorise_over: Counted::All,
         match_histograms: request.match_histograms,
         ..Options::default()
     };

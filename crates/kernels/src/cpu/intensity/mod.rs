@@ -5,7 +5,7 @@ mod gradient_profile;
 mod signed_distance;
 pub(super) mod smooth;
 
-use antsreg_core::intensity::{Quantiles, all_quantiles};
+use antsreg_core::intensity::{self, Quantiles, all_quantiles};
 use rayon::prelude::*;
 
 use super::{Cpu, Image};
@@ -17,6 +17,10 @@ pub use signed_distance::signed_distance;
 impl Intensity for Cpu {
     fn quantiles(&self, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {
         Ok(all_quantiles(&image.voxels, low, high))
+    }
+
+    fn foreground_quantiles(&self, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {
+        Ok(intensity::foreground_quantiles(&image.voxels, low, high))
     }
 
     fn clip(&self, image: &mut Image, (low, high): (f32, f32), origin: f32, scale: f32) -> Result<(), Error> {

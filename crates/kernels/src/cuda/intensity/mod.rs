@@ -20,6 +20,10 @@ impl Intensity for Cuda {
         quantiles::quantiles(self, image, low, high)
     }
 
+    fn foreground_quantiles(&self, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {
+        quantiles::foreground_quantiles(self, image, low, high)
+    }
+
     fn clip(&self, image: &mut Image, (low, high): (f32, f32), origin: f32, scale: f32) -> Result<(), Error> {
         let count = image.len() as u32;
         let launch = Launch::over_elements(

@@ -1,6 +1,6 @@
 //! Quantiles of an image's intensities.
 
-use antsreg_core::intensity::{HALVES, Quantiles, quantiles_by};
+use antsreg_core::intensity::{HALVES, Quantiles, foreground_quantiles_by, quantiles_by};
 
 use crate::Error;
 use crate::cuda::Cuda;
@@ -13,6 +13,15 @@ pub(in crate::cuda) const THREADS: u32 = 256;
 
 pub(in crate::cuda) fn quantiles(cuda: &Cuda, image: &Image, low: f64, high: f64) -> Result<Quantiles, Error> {
     quantiles_by(|upper| count_keys(cuda, image, upper), low, high)
+}
+
+pub(in crate::cuda) fn foreground_quantiles(
+    cuda: &Cuda,
+    image: &Image,
+    low: f64,
+    high: f64,
+) -> Result<Quantiles, Error> {
+    foreground_quantiles_by(|upper| count_keys(cuda, image, upper), low, high)
 }
 
 /// Sort keys of 32 bits have the order of the voxel values. Counts the finite voxels by the upper 16 bits of their
