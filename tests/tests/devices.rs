@@ -75,17 +75,20 @@ fn auto_takes_the_cpu_for_windows_that_no_gpu_has_and_says_why() {
     let place = pair();
     let of_a_pair = "register -f f.nii.gz -m m.nii.gz -o p --dry-run";
     let of_many = "batch m.nii.gz -f f.nii.gz -o out --dry-run";
-    let told = "device: cpu, because with masks or the exact derivative of the cross-correlation, GPUs support a \
-        window radius of up to 5 voxels; the requested radius is 6\n";
+    let told = "device: cpu, because with masks or the exact derivative of the cross-correlation, the tiled \
+        kernels of GPUs support a window radius of up to 5 voxels; the requested radius is 6; with --cc-kernel textures \
+        GPUs support every radius\n";
     for line in [of_a_pair, of_many] {
         let wide = format!("{line} --cc-radius 6 --cc-derivative exact");
         assert_eq!(place.succeed(&wide).stderr, told, "{wide}");
         // If the user requested the device `cpu`, no message explains why the CPU is used.
         assert_eq!(place.succeed(&format!("{wide} --device cpu")).stderr, "");
-        // GPUs support cross-correlation with a radius of 5. So with this radius, the only reason for the CPU that the
+        // GPUs support cross-correlation with a radius of 5, and every radius by textures. So with these windows, the only reason for the CPU that the
         // message may give is the missing GPU.
-        let run = without_gpu(&place, &format!("{line} --cc-radius 5 --cc-derivative exact"));
-        assert!(run.stderr.contains("device: cpu, because there is no CUDA d"), "{}", run.stderr);
+        for fits in ["--cc-radius 5 --cc-derivative exact", "--cc-radius 6 --cc-kernel textures"] {
+            let run = without_gpu(&place, &format!("{line} {fits}"));
+            assert!(run.stderr.contains("device: cpu, because there is no CUDA d"), "{}", run.stderr);
+        }
     }
     let message = place.refuse(2, &format!("{of_a_pair} --cc-radius 6 --cc-derivative exact --profile"));
     assert!(message.contains("--profile has no effect with the CPU") && message.contains("is 6"), "{message}");

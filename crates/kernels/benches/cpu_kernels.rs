@@ -6,7 +6,7 @@ mod operands;
 use std::time::Instant;
 
 use antsreg_kernels::ops::{Fields, Memory, Similarity, Warping};
-use antsreg_kernels::{CcDerivative, CcParameters, Cpu, Error, InversionLimits, MetricOutput, Sampling};
+use antsreg_kernels::{CcDerivative, CcKernels, CcParameters, Cpu, Error, InversionLimits, MetricOutput, Sampling};
 use operands::{brain, field, turn};
 
 /// Shape of the test volumes. They are larger than the caches, but small enough to repeat each measurement many times.
@@ -58,7 +58,7 @@ fn run() -> Result<(), Error> {
     let mut workspace = Cpu.cc_workspace(SHAPE)?;
     let mut derivatives = [Cpu.image(SHAPE)?, Cpu.image(SHAPE)?];
     for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
-        let parameters = CcParameters { radius: 2, derivative, noise_variance: 1e-4 };
+        let parameters = CcParameters { radius: 2, derivative, noise_variance: 1e-4, kernels: CcKernels::Tiled };
         timed(&format!("CC of radius 2, {derivative:?}"), || {
             let (images, out) = ([&fixed, &moving], MetricOutput::Derivatives(derivatives.each_mut()));
             Cpu.cc_gradient(images, [None; 2], &parameters, &mut workspace, out, Some(&mut other)).map(drop)

@@ -9,8 +9,8 @@ use antsreg_kernels::cuda::{Field, Image, KernelTime};
 use antsreg_kernels::fusion::{FusionBackend, Images, Parameters, Patches, Scaled};
 use antsreg_kernels::ops::{Fields, Intensity, Memory, Relaxation, Similarity, Warping};
 use antsreg_kernels::{
-    CcDerivative, CcParameters, Cuda, Error, FitRule, InversionLimits, JointParameters, JointSampling, MetricOutput,
-    MiParameters, RelaxLimits, RelaxRound, Sampling,
+    CcDerivative, CcKernels, CcParameters, Cuda, Error, FitRule, InversionLimits, JointParameters, JointSampling,
+    MetricOutput, MiParameters, RelaxLimits, RelaxRound, Sampling,
 };
 use nalgebra::Matrix3;
 use operands::{brain, field, noise, turn};
@@ -221,21 +221,27 @@ fn cross_correlation(cuda: &Cuda, bandwidth: f64, images: &[Image]) -> Result<()
     let direct = cuda.direct_cc(SHAPE)?;
     for radius in [1, 2, 3, 4, 5] {
         for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
-            let parameters = CcParameters { radius, derivative, noise_variance: 0.0 };
+            let parameters = CcParameters { radius, derivative, noise_variance: 0.0, kernels: CcKernels::Tiled };
             timed(cuda, bandwidth, &format!("{derivative:?}"), |n| {
                 let (pair, out) = ([&images[n], &images[(n + 1) % SETS]], output(&mut out));
                 cuda.cc_gradient(pair, [None; 2], &parameters, &mut workspace, out, None).map(drop)
             })?;
         }
         if radius == 2 || radius == 5 {
-            let parameters = CcParameters { radius, derivative: CcDerivative::Centre, noise_variance: 0.0 };
+            let parameters = CcParameters {
+                radius,
+                derivative: CcDerivative::Centre,
+                noise_variance: 0.0,
+                kernels: CcKernels::Tiled,
+            };
             timed(cuda, bandwidth, &format!("radius {radius}"), |n| {
                 let (pair, out) = ([&images[n], &images[(n + 1) % SETS]], output(&mut out));
-                direct.gradient(cuda, pair, &parameters, out).map(drop)
+                direct.gradient(cuda, pair, [None; 2], &parameters, out).map(drop)
             })?;
         }
     }
-    let parameters = CcParameters { radius: 2, derivative: CcDerivative::Centre, noise_variance: 0.0 };
+    let parameters =
+        CcParameters { radius: 2, derivative: CcDerivative::Centre, noise_variance: 0.0, kernels: CcKernels::Tiled };
     let mask = cuda.upload(SHAPE, &vec![1.0; SHAPE.iter().product()])?;
     timed(cuda, bandwidth, "one mask", |n| {
         let (pair, out) = ([&images[n], &images[(n + 1) % SETS]], output(&mut out));

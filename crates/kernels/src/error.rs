@@ -196,7 +196,7 @@ pub enum Error {
     /// The kernels do not support windows of this radius.
     #[error(
         "cc_gradient: a window radius of {radius} voxels was requested; with masks or the exact derivative, \
-         this device allows {least} to {most}"
+         the tiled kernels of this device allow {least} to {most}"
     )]
     Radius {
         /// Radius of the window of the cross-correlation that was requested, voxels.

@@ -53,8 +53,8 @@ pub use input::{Input, Voxels};
 pub use lent::{Lent, Place};
 pub use metric_output::MetricOutput;
 pub use operands::{
-    CcDerivative, CcParameters, CcScores, Contrast, ContrastRule, Entropies, InverseConsistency, InversionLimits,
-    JointParameters, JointSampling, MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,
+    CcDerivative, CcKernels, CcParameters, CcScores, Contrast, ContrastRule, Entropies, InverseConsistency,
+    InversionLimits, JointParameters, JointSampling, MiParameters, Moments, RelaxLimits, RelaxRound, Sampling,
 };
 pub use ops::Backend;
 pub use profile::{PROFILE_BINS, ProfileBin};

@@ -171,6 +171,30 @@ impl fmt::Display for CcDerivative {
     }
 }
 
+/// The kernels that compute the windowed cross-correlation (CC) on a GPU. They give the same result up to rounding. On
+/// the CPU both names stand for one computation.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum CcKernels {
+    /// Sums that slide through tiles of the volume
+    ///
+    /// The time hardly depends on the radius, which is at most 5 with masks or the exact derivative.
+    #[default]
+    Tiled,
+    /// Images in 3D textures, terms of windows in 3D surfaces (Luo 2015)
+    ///
+    /// Each thread visits all (2r+1)³ voxels of a window: slower, for every radius.
+    Textures,
+}
+
+/// Writes the variant's name as on the command line, such as `tiled`.
+impl fmt::Display for CcKernels {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.serialize(f)
+    }
+}
+
 /// Parameters of [`Similarity::cc_gradient`](crate::ops::Similarity::cc_gradient), windowed cross-correlation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CcParameters {
@@ -184,26 +208,45 @@ pub struct CcParameters {
     /// `noise_variance` times the number of voxels of the window is added to A and B, so that windows without structure
     /// have almost no effect. With 0 this is ANTs' metric.
     pub noise_variance: f32,
+    /// The kernels of a GPU that compute the correlation; without effect on [`Cpu`](crate::Cpu).
+    pub kernels: CcKernels,
 }
 
 impl CcParameters {
-    /// The largest radius of the tiled kernels of [`Cuda`](crate::Cuda). For larger radii `Cuda` supports no masks, and
-    /// only the derivative [`CcDerivative::Centre`]. [`Cpu`](crate::Cpu) supports every radius.
+    /// The largest radius of the tiled kernels of [`Cuda`](crate::Cuda). For larger radii [`CcKernels::Tiled`] supports no
+    /// masks, and only the derivative [`CcDerivative::Centre`]. [`CcKernels::Textures`] and [`Cpu`](crate::Cpu) support
+    /// every radius.
     pub const MOST_TILED_RADIUS: usize = 5;
+
+    /// Number of surfaces in which [`CcKernels::Textures`] keeps the terms of the window of each voxel.
+    pub const SURFACES: usize = 6;
 
     /// Number of terms of the exact derivative for the window of each voxel. They lie in memory of the workspace, unless
     /// the caller lends a scratch field and they [fit](CcParameters::terms_fit) into it.
     pub const TERMS: usize = 5;
 
     /// Numbers per voxel that the workspace of [`Cuda`](crate::Cuda) needs for windows of this radius: the
-    /// [`TERMS`](CcParameters::TERMS) of the exact derivative, unless the caller lends a scratch field. A radius that the
-    /// tiled kernels do not support needs seven: five in surfaces and two in textures.
-    pub fn device_scalars(radius: usize, derivative: CcDerivative, lent: bool) -> usize {
-        match derivative {
-            _ if radius > Self::MOST_TILED_RADIUS => 7,
+    /// [`TERMS`](CcParameters::TERMS) of the exact derivative, unless the caller lends a scratch field. Textures and
+    /// surfaces need eight: the [`SURFACES`](CcParameters::SURFACES), and both images in textures.
+    pub fn device_scalars(&self, lent: bool) -> usize {
+        match self.derivative {
+            _ if self.radius > Self::MOST_TILED_RADIUS || self.kernels == CcKernels::Textures => Self::SURFACES + 2,
             CcDerivative::Exact if !lent => Self::TERMS,
             _ => 0,
         }
+    }
+
+    /// Whether [`Cuda`](crate::Cuda) computes this with textures and surfaces: as requested, or because only they support
+    /// the radius. `masked` says whether there are masks.
+    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
+    pub(crate) fn by_textures(&self, masked: bool) -> bool {
+        let wide = self.radius > Self::MOST_TILED_RADIUS && !masked && self.derivative == CcDerivative::Centre;
+        wide || self.kernels == CcKernels::Textures
+    }
+
+    /// Whether [`Cuda`](crate::Cuda) supports this window. `masked` says whether there are masks.
+    pub fn fits_a_gpu(&self, masked: bool) -> bool {
+        self.radius <= Self::MOST_TILED_RADIUS || self.by_textures(masked)
     }
 }
 
@@ -331,11 +374,33 @@ mod tests {
     #[test]
     fn large_windows_and_exact_derivatives_need_memory() {
         for (lent, exact) in [(false, 5), (true, 0)] {
-            let numbers = |radius| {
-                [CcDerivative::Centre, CcDerivative::Exact].map(|of| CcParameters::device_scalars(radius, of, lent))
+            let of = |kernels| {
+                move |radius| {
+                    [CcDerivative::Centre, CcDerivative::Exact].map(|derivative| {
+                        CcParameters { radius, derivative, noise_variance: 0.0, kernels }.device_scalars(lent)
+                    })
+                }
             };
-            assert_eq!([2, 4, 5].map(numbers), [[0, exact]; 3]);
-            assert_eq!([6, 7, 20].map(numbers), [[7, 7]; 3]);
+            assert_eq!([2, 4, 5].map(of(CcKernels::Tiled)), [[0, exact]; 3]);
+            assert_eq!([6, 7, 20].map(of(CcKernels::Tiled)), [[8, 8]; 3]);
+            assert_eq!([1, 5, 6].map(of(CcKernels::Textures)), [[8, 8]; 3]);
+        }
+    }
+
+    #[test]
+    fn textures_serve_every_window_and_tiles_those_that_they_support() {
+        let of = |radius, derivative, kernels| CcParameters { radius, derivative, noise_variance: 0.0, kernels };
+        for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
+            for masked in [false, true] {
+                let textures = |radius| of(radius, derivative, CcKernels::Textures);
+                assert!([1, 5, 6, 32].iter().all(|radius| textures(*radius).by_textures(masked)));
+                assert!([1, 5, 6, 32].iter().all(|radius| textures(*radius).fits_a_gpu(masked)));
+                let narrow = of(5, derivative, CcKernels::Tiled);
+                assert!(!narrow.by_textures(masked) && narrow.fits_a_gpu(masked));
+                let wide = of(6, derivative, CcKernels::Tiled);
+                let alone = !masked && derivative == CcDerivative::Centre;
+                assert_eq!([wide.by_textures(masked), wide.fits_a_gpu(masked)], [alone; 2]);
+            }
         }
     }
 
@@ -350,6 +415,8 @@ mod tests {
             ),
             (CcDerivative::Centre.to_string(), serde_json::to_string(&CcDerivative::Centre), "centre"),
             (CcDerivative::Exact.to_string(), serde_json::to_string(&CcDerivative::Exact), "exact"),
+            (CcKernels::Tiled.to_string(), serde_json::to_string(&CcKernels::Tiled), "tiled"),
+            (CcKernels::Textures.to_string(), serde_json::to_string(&CcKernels::Textures), "textures"),
         ];
         for (shown, json, expected) in names {
             assert_eq!((shown.as_str(), json.expect("JSON")), (expected, format!("\"{expected}\"")));

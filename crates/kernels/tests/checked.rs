@@ -10,7 +10,7 @@ const LEAST: &[(&str, usize)] = &[
     ("add_scaled", 9),
     ("advance", 9),
     ("advance_both", 36),
-    ("cc_gradient", 2400),
+    ("cc_gradient", 5500),
     ("compose", 10),
     ("contrast", 9),
     ("correlation", 9),

@@ -1,13 +1,13 @@
 //! Windows of the cross-correlation that the kernels of a GPU do not support.
 
-use antsreg_kernels::{CcDerivative, CcParameters};
+use antsreg_kernels::CcParameters;
 use antsreg_syn as syn;
 
-/// A window of the cross-correlation that no GPU supports.
+/// A window of the cross-correlation that the requested kernels of a GPU do not support.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "with masks or the exact derivative of the cross-correlation, GPUs support a window radius of up to {most} \
-     voxels; the requested radius is {radius}"
+    "with masks or the exact derivative of the cross-correlation, the tiled kernels of GPUs support a window radius of \
+     up to {most} voxels; the requested radius is {radius}; with --cc-kernel textures GPUs support every radius"
 )]
 pub struct TooWide {
     /// Radius of the cross-correlation window that the user requested, voxels.
@@ -21,14 +21,14 @@ impl TooWide {
     /// registration has masks.
     pub(crate) fn of(options: &syn::Options, masked: bool) -> Option<TooWide> {
         let most = CcParameters::MOST_TILED_RADIUS;
-        let tiled = masked || options.derivative == CcDerivative::Exact;
-        let wide = tiled && options.radius > most && options.uses(syn::Metric::Cc);
+        let wide = options.uses(syn::Metric::Cc) && !options.cc_parameters().fits_a_gpu(masked);
         wide.then_some(TooWide { radius: options.radius, most })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use antsreg_kernels::{CcDerivative, CcKernels};
     use antsreg_syn::Metric;
 
     use super::*;
@@ -50,6 +50,9 @@ mod tests {
         assert_eq!(too_wide(most + 1, CcDerivative::Centre, &[Metric::Cc], false), None);
         assert_eq!(too_wide(most, CcDerivative::Exact, &[Metric::Cc], true), None);
         assert_eq!(too_wide(most + 1, CcDerivative::Exact, &[Metric::Mattes], true), None);
+        let textures = syn::Options { radius: most + 1, cc_kernels: CcKernels::Textures, ..Default::default() };
+        let textures = Options { stages: vec![Stage::Deformable(textures)], ..Default::default() };
+        assert_eq!(textures.too_wide_for_gpu(true), None);
         let linear = Options { stages: vec![Stage::Linear(Default::default())], ..Default::default() };
         assert_eq!(linear.too_wide_for_gpu(true), None);
     }

@@ -40,7 +40,7 @@ pub fn device_bytes(
         let grid = fixed.shrink([level.shrink; 3]);
         let own = grid.len();
         let windows = match options.uses(Metric::Cc) {
-            true => CcParameters::device_scalars(options.radius, options.derivative, lends(&grid, options)),
+            true => options.cc_parameters().device_scalars(lends(&grid, options)),
             false => 0,
         };
         let iterating = iterating(&grid, options) + fixed_mask + moving_mask + windows;
@@ -129,6 +129,8 @@ fn states(from: Option<usize>, options: &Options) -> impl Iterator<Item = (&Leve
 
 #[cfg(test)]
 mod tests {
+    use antsreg_kernels::CcKernels;
+
     use super::*;
     use crate::Channel;
 
@@ -215,7 +217,9 @@ mod tests {
         // For correlation windows above the radius `MOST_TILED_RADIUS`, other CUDA kernels run. They store CUDA
         // surfaces and textures instead of the terms of the exact derivative of the metric.
         let wide = Options { radius: CcParameters::MOST_TILED_RADIUS + 1, ..options.clone() };
-        assert_eq!(planned(&wide, &[]), 30.0 + 2.0 + 7.0);
+        assert_eq!(planned(&wide, &[]), 30.0 + 2.0 + 8.0);
+        let textures = Options { cc_kernels: CcKernels::Textures, ..options.clone() };
+        assert_eq!(planned(&textures, &[]), 30.0 + 2.0 + 8.0);
         // With mutual information as the metric, memory holds no edge images and no window sums per voxel.
         options.channels[0].metric = Metric::Mattes;
         assert_eq!(planned(&options, &[]), 23.0);

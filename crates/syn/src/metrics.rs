@@ -64,11 +64,7 @@ impl<B: Backend> Metrics<B> {
     pub(crate) fn new(backend: &B, grid: &Grid, options: &Options) -> Result<Self, Error> {
         Ok(Metrics {
             cc: backend.cc_workspace(grid.shape)?,
-            cc_parameters: CcParameters {
-                radius: options.radius,
-                derivative: options.derivative,
-                noise_variance: (options.noise * options.noise) as f32,
-            },
+            cc_parameters: options.cc_parameters(),
             mi: backend.mi_workspace(options.bins)?,
             // Intensities were rescaled to 0…1 when the images were uploaded.
             mi_parameters: MiParameters { bins: options.bins, ranges: [(0.0, 1.0); 2] },

@@ -5,7 +5,7 @@ use std::ops::{Bound, RangeBounds, RangeFrom, RangeInclusive};
 
 use antsreg_core::schedule::{Convergence, Level};
 use antsreg_core::{Grid, Unit};
-use antsreg_kernels::{CcDerivative, MiParameters};
+use antsreg_kernels::{CcDerivative, CcKernels, CcParameters, MiParameters};
 use serde::{Deserialize, Serialize};
 
 use crate::{Channel, Error, Metric};
@@ -45,6 +45,9 @@ pub struct Options {
     /// How the update is derived from the windowed cross-correlation, for the metric CC: from the window around each
     /// voxel, as in ANTs, or from all windows that contain the voxel.
     pub derivative: CcDerivative,
+    /// The kernels of a GPU that compute the windowed cross-correlation, for the metric CC. The result is the same up to
+    /// rounding; on the CPU both choices are one computation.
+    pub cc_kernels: CcKernels,
     /// Standard deviation of the noise that both images are assumed to have, as a share of the intensity range; for the
     /// metric CC.
     pub noise: f64,
@@ -92,6 +95,16 @@ impl Options {
         self.channels.iter().any(|channel| channel.metric == metric)
     }
 
+    /// Parameters of the windowed cross-correlation, for images whose intensities were rescaled to 0…1.
+    pub fn cc_parameters(&self) -> CcParameters {
+        CcParameters {
+            radius: self.radius,
+            derivative: self.derivative,
+            noise_variance: (self.noise * self.noise) as f32,
+            kernels: self.cc_kernels,
+        }
+    }
+
     /// Whether boundaries get more contrast in any channel.
     pub(crate) fn changes_contrast(&self) -> bool {
         self.boundary_contrast > 0.0 && self.uses(Metric::Cc)
@@ -108,6 +121,7 @@ impl Default for Options {
             total_variance: 0.0,
             radius: 2,
             derivative: CcDerivative::Exact,
+            cc_kernels: CcKernels::Tiled,
             noise: 0.02,
             edge_weight: 0.0,
             boundary_contrast: 0.5,

@@ -45,7 +45,7 @@ module!(
     [ratio_bricks_exact, ratio_bricks_costs, place_bins, empty_cells, cell_distances]
 );
 module!(RatioBricksFiltered, "correlation_ratio_bricks", [ratio_bricks_filtered]);
-module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_gradient]);
+module!(CcDirect, "cc_direct", [cc_direct_terms, cc_direct_gradient, cc_direct_windows, cc_direct_exact]);
 module!(Compose, "compose", [compose_fields, advance]);
 module!(Contrast, "contrast", [contrast]);
 module!(Correlation, "correlation", [correlation]);

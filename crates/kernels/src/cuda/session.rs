@@ -48,8 +48,8 @@ pub(super) struct Scratch {
 }
 
 impl Cuda {
-    /// The largest radius of the tiled cross-correlation. For larger radii there are no masks, and only
-    /// derivatives computed from the window centred at each voxel ([`CcDerivative::Centre`](crate::CcDerivative::Centre)).
+    /// The largest radius of the tiled cross-correlation with masks or the exact derivative. Every other window is computed
+    /// with textures and surfaces ([`CcKernels::Textures`](crate::CcKernels::Textures)).
     pub const MOST_CC_RADIUS: usize = crate::CcParameters::MOST_TILED_RADIUS;
 
     /// Lists all CUDA devices of this machine.

@@ -1,5 +1,5 @@
 use antsreg_kernels::ops::{Fields, Memory, Similarity};
-use antsreg_kernels::{CcDerivative, CcParameters, CcScores, Cpu, MetricOutput};
+use antsreg_kernels::{CcDerivative, CcKernels, CcParameters, CcScores, Cpu, MetricOutput};
 
 use super::naive::{CrossCorrelation, Window, gradient, index};
 use super::scene::{self, Random, SHAPES, voxels};
@@ -41,7 +41,12 @@ impl Case {
                         fixed: scene::image(shape, 20),
                         moving: scene::image(shape, 21),
                         masks: if masked { [Some(ball(0.4)), Some(ball(0.6))] } else { [None, None] },
-                        parameters: CcParameters { radius, derivative, noise_variance: 4e-4 },
+                        parameters: CcParameters {
+                            radius,
+                            derivative,
+                            noise_variance: 4e-4,
+                            kernels: CcKernels::Tiled,
+                        },
                     });
                 }
             }

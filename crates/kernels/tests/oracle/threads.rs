@@ -1,5 +1,7 @@
 use antsreg_kernels::ops::{Fields, Intensity, Memory, Similarity};
-use antsreg_kernels::{CcDerivative, CcParameters, Cpu, JointParameters, JointSampling, MetricOutput, MiParameters};
+use antsreg_kernels::{
+    CcDerivative, CcKernels, CcParameters, Cpu, JointParameters, JointSampling, MetricOutput, MiParameters,
+};
 
 use super::scene;
 
@@ -11,7 +13,12 @@ fn bits(threads: usize) -> Vec<u32> {
         let shape = scene::SHAPES[0];
         let [fixed, moving] = [30, 31].map(|seed| Cpu.upload(shape, &scene::image(shape, seed)).unwrap());
         let [mut a, mut b, mut c] = [0, 1, 2].map(|_| Cpu.field(shape).unwrap());
-        let parameters = CcParameters { radius: 2, derivative: CcDerivative::Exact, noise_variance: 1e-4 };
+        let parameters = CcParameters {
+            radius: 2,
+            derivative: CcDerivative::Exact,
+            noise_variance: 1e-4,
+            kernels: CcKernels::Tiled,
+        };
         let mut workspace = Cpu.cc_workspace(shape).unwrap();
         let (images, mut derivatives) = ([&fixed, &moving], [0, 1].map(|_| Cpu.image(shape).unwrap()));
         let out = MetricOutput::Updates { fields: [&mut a, &mut b], spacing: [1.0; 3] };

@@ -3,8 +3,8 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::{
-    Backend, CcDerivative, CcParameters, CcScores, Contrast, ContrastRule, Error, FitRule, JointParameters,
-    JointSampling, MetricOutput, MiParameters, Moments,
+    Backend, CcDerivative, CcKernels, CcParameters, CcScores, Contrast, ContrastRule, Error, FitRule,
+    JointParameters, JointSampling, MetricOutput, MiParameters, Moments,
 };
 
 use crate::inspected::Inspected;
@@ -248,44 +248,46 @@ pub fn cross_correlation<B: Backend>(out: &mut Outcomes<'_, B>, world: &World) -
     let mut workspace = backend.cc_workspace(shape)?;
     let mut derivatives = [backend.image(shape)?, backend.image(shape)?];
     let mut updates = backend.field_pair(shape)?;
-    for radius in 1..=6 {
-        for derivative in [CcDerivative::Centre, CcDerivative::Exact] {
-            for masks in [[None, None], [Some(&masks[0]), None], [Some(&masks[0]), Some(&masks[1])]] {
-                let masked = masks.iter().flatten().count();
-                // The device has no tiled kernel for this radius. Its direct kernel supports no masks, and only the
-                // derivative `CcDerivative::Centre`.
-                if radius > 5 && (derivative == CcDerivative::Exact || masked > 0) {
-                    continue;
-                }
-                let noise_variance = if radius % 2 == 0 { 1e-3 } else { 0.0 };
-                let parameters = CcParameters { radius, derivative, noise_variance };
-                let [mut lent, mut others] = [backend.field(shape)?, backend.field(shape)?];
-                let scratch = (radius % 2 == 0).then_some(&mut lent);
-                let images = [&fixed, &moving];
-                let gradient = MetricOutput::Updates { fields: updates.each_mut(), spacing: world.spacing };
-                let pending = backend.cc_gradient(images, masks, &parameters, &mut workspace, gradient, scratch)?;
-                let name = format!("cc_gradient {derivative:?} {radius}, {masked} masks");
-                // A second call with the same workspace must not change the scores of the first call, which have not
-                // been read yet. Its scratch memory is too little for all terms at once.
-                let images = [&moving, &fixed];
-                let gradient = MetricOutput::Derivatives(derivatives.each_mut());
-                let scratch = (radius % 2 == 1).then_some(&mut others);
-                let after = backend.cc_gradient(images, masks, &parameters, &mut workspace, gradient, scratch)?;
-                let CcScores { energy, agreement } = backend.cc_scores(pending)?;
-                out.values(format!("{name}: energy"), ENERGY, vec![energy]);
-                out.values(format!("{name}: agreement"), ENERGY, vec![agreement]);
-                let CcScores { energy, agreement } = backend.cc_scores(after)?;
-                out.values(format!("{name}: energy of the next"), ENERGY, vec![energy]);
-                out.values(format!("{name}: agreement of the next"), ENERGY, vec![agreement]);
-                both(out, &name, WINDOWS, &updates)?;
-                out.image(format!("{name}: fixed derivative"), WINDOWS, &derivatives[0])?;
-                out.image(format!("{name}: moving derivative"), WINDOWS, &derivatives[1])?;
-                // Fields that were lent serve as fields again.
-                backend.smoothed_update(&fixed, &mut derivatives[0], world.spacing, 1.0, &mut lent)?;
-                let mut advanced = backend.field(shape)?;
-                backend.advance(&mut advanced, &lent, 1.0)?;
-                out.field(format!("{name}: advanced"), WINDOWS, &advanced)?;
+    let cases = [CcKernels::Tiled, CcKernels::Textures].into_iter().flat_map(|kernels| {
+        let radii = (1..=6).chain((kernels == CcKernels::Textures).then_some(8));
+        radii.flat_map(move |radius| {
+            [CcDerivative::Centre, CcDerivative::Exact].map(|derivative| (kernels, radius, derivative))
+        })
+    });
+    for (kernels, radius, derivative) in cases {
+        for masks in [[None, None], [Some(&masks[0]), None], [Some(&masks[0]), Some(&masks[1])]] {
+            let masked = masks.iter().flatten().count();
+            let noise_variance = if radius % 2 == 0 { 1e-3 } else { 0.0 };
+            let parameters = CcParameters { radius, derivative, noise_variance, kernels };
+            if !parameters.fits_a_gpu(masked > 0) {
+                continue;
             }
+            let [mut lent, mut others] = [backend.field(shape)?, backend.field(shape)?];
+            let scratch = (radius % 2 == 0).then_some(&mut lent);
+            let images = [&fixed, &moving];
+            let gradient = MetricOutput::Updates { fields: updates.each_mut(), spacing: world.spacing };
+            let pending = backend.cc_gradient(images, masks, &parameters, &mut workspace, gradient, scratch)?;
+            let name = format!("cc_gradient {kernels:?} {derivative:?} {radius}, {masked} masks");
+            // A second call with the same workspace must not change the scores of the first call, which have not
+            // been read yet. Its scratch memory is too little for all terms at once.
+            let images = [&moving, &fixed];
+            let gradient = MetricOutput::Derivatives(derivatives.each_mut());
+            let scratch = (radius % 2 == 1).then_some(&mut others);
+            let after = backend.cc_gradient(images, masks, &parameters, &mut workspace, gradient, scratch)?;
+            let CcScores { energy, agreement } = backend.cc_scores(pending)?;
+            out.values(format!("{name}: energy"), ENERGY, vec![energy]);
+            out.values(format!("{name}: agreement"), ENERGY, vec![agreement]);
+            let CcScores { energy, agreement } = backend.cc_scores(after)?;
+            out.values(format!("{name}: energy of the next"), ENERGY, vec![energy]);
+            out.values(format!("{name}: agreement of the next"), ENERGY, vec![agreement]);
+            both(out, &name, WINDOWS, &updates)?;
+            out.image(format!("{name}: fixed derivative"), WINDOWS, &derivatives[0])?;
+            out.image(format!("{name}: moving derivative"), WINDOWS, &derivatives[1])?;
+            // Fields that were lent serve as fields again.
+            backend.smoothed_update(&fixed, &mut derivatives[0], world.spacing, 1.0, &mut lent)?;
+            let mut advanced = backend.field(shape)?;
+            backend.advance(&mut advanced, &lent, 1.0)?;
+            out.field(format!("{name}: advanced"), WINDOWS, &advanced)?;
         }
     }
     Ok(())

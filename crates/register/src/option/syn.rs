@@ -31,6 +31,8 @@ pub(super) fn options() -> Vec<Opt> {
             "Radius of the correlation window; the window is a cube of 2r+1 voxels")),
         of_cc(Opt::choice("--cc-derivative WHICH", |recipe| Some(&mut recipe.syn.derivative),
             "Derivative of the correlation that drives the update")),
+        of_cc(Opt::choice("--cc-kernel WHICH", |recipe| Some(&mut recipe.syn.cc_kernels),
+            "Kernels by which a GPU computes the correlation; on the CPU both names stand for the same computation")),
         Opt::number("--convergence-window N", Options::CONVERGENCE_WINDOW, |recipe| Some(&mut recipe.syn.convergence.window),
             "A level ends when the slope of its energy over this number of iterations is below the threshold"),
         Opt::number("--convergence-threshold SLOPE", Options::CONVERGENCE_THRESHOLD, |recipe| Some(&mut recipe.syn.convergence.threshold),

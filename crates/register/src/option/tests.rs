@@ -45,6 +45,7 @@ fn an_option_is_shown_as_it_is_set() {
         ("metric", "cc"),
         ("cc-radius", "4"),
         ("cc-derivative", "centre"),
+        ("cc-kernel", "textures"),
         ("convergence-window", "5"),
         ("convergence-threshold", "0.00001"),
         ("reinvert-every", "2x3"),

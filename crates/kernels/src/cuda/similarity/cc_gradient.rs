@@ -24,8 +24,7 @@ pub struct CcWorkspace {
     /// The five terms of the exact derivative of the cross-correlation for the window of each voxel, one term after the
     /// other.
     terms: Option<Buffer<f32>>,
-    /// Textures and surfaces for the direct kernels (`direct.rs`). These serve window radii that the tiled kernels do
-    /// not support.
+    /// Textures and surfaces for the direct kernels (`cc_direct.rs`).
     direct: Option<DirectCc>,
 }
 
@@ -96,13 +95,12 @@ pub(in crate::cuda) fn cc_gradient(
     let written = scratch.iter().map(|field| field.shape);
     Error::check_shapes("cc_gradient", shape, read.chain(written).chain([workspace.shape]))?;
     let masked = masks.iter().any(Option::is_some);
-    if parameters.radius > CcParameters::MOST_TILED_RADIUS && !masked && parameters.derivative == CcDerivative::Centre
-    {
+    if parameters.by_textures(masked) {
         let direct = match &mut workspace.direct {
             Some(direct) => direct,
             none => none.insert(cuda.direct_cc(shape)?),
         };
-        return direct.gradient(cuda, images, parameters, out);
+        return direct.gradient(cuda, images, masks, parameters, out);
     }
     let out = Output::of("cc_gradient", shape, out)?;
     let pair = ComparedImages::new(images, masks, parameters.noise_variance);
