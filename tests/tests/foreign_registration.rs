@@ -107,6 +107,68 @@ fn what_is_replaced_is_said_in_the_one_line() {
 }
 
 #[test]
+fn warps_lie_on_the_grid_of_the_last_level() {
+    let place = Workplace::with_pair();
+    let fixed = nifti::read_volume(&place.path("f.nii.gz")).expect("an image").grid;
+    for (factors, shrink) in [("4x2", 2), ("2x1", 1)] {
+        let line = format!("-t SyN[0.3,3,0] -m CC[{PAIR},1,2] -c 5x0 -f {factors} -s 1x0vox");
+        for (more, name) in [("", "o_0Warp.nii.gz"), ("", "o_0InverseWarp.nii.gz")] {
+            succeed(&place, &format!("-d 3 {line} -o o_ {more}"));
+            let found = itk::read_warp(&place.path(name)).expect("a warp").grid;
+            assert!(found.matches(&fixed.shrink([shrink; 3]), 1e-4), "{factors} {found:?}");
+        }
+        let apply = "-d 3 -i m.nii.gz -r f.nii.gz -t o_0Warp.nii.gz -o again.nii.gz";
+        succeed(&place, &format!("-d 3 {line} -o [o_,o_w.nii.gz]"));
+        assert_eq!(call(&place, "antsApplyTransforms", apply).code, Some(0));
+        let [kept, again] =
+            ["o_w.nii.gz", "again.nii.gz"].map(|name| nifti::read_volume(&place.path(name)).expect("an image"));
+        let most = kept.voxels.iter().fold(0.0_f32, |most, value| most.max(*value));
+        let apart = kept.voxels.iter().zip(&again.voxels).map(|(a, b)| (a - b).abs()).sum::<f32>();
+        assert!(apart / (kept.voxels.len() as f32) < 0.01 * most, "{factors}: {apart}");
+    }
+}
+
+#[test]
+fn stages_may_register_different_images() {
+    let place = Workplace::with_pair();
+    for (name, copy) in [("f.nii.gz", "f2.nii.gz"), ("m.nii.gz", "m2.nii.gz")] {
+        let mut image = nifti::read_volume(&place.path(name)).expect("an image");
+        image.grid.origin.y += if copy == "m2.nii.gz" { 4.0 } else { 0.0 };
+        nifti::write_volume(&place.path(copy), &image).expect("written");
+        nifti::write_volume(&place.path(&format!("same_{name}")), &image).expect("written");
+    }
+    let warp = |images: [&str; 2], more: &str| {
+        let [first, second] = images.map(|pair| format!("-t SyN[0.3,3,0] -m CC[{pair},1,2]"));
+        let levels = "-c 5 -f 2 -s 1vox";
+        succeed(&place, &format!("-d 3 {first} {levels} {second} {more} {levels} -o o_"));
+        assert_eq!(outputs(&place), ["o_0InverseWarp.nii.gz", "o_0Warp.nii.gz"]);
+        place.read("o_0Warp.nii.gz")
+    };
+    let second = "f2.nii.gz,m2.nii.gz";
+    // The same voxels under other names give the same warp.
+    nifti::write_volume(
+        &place.path("same_m.nii.gz"),
+        &nifti::read_volume(&place.path("m.nii.gz")).expect("an image"),
+    )
+    .expect("written");
+    let moved = warp([PAIR, second], "");
+    assert!(warp([PAIR, PAIR], "") == warp([PAIR, "same_f.nii.gz,same_m.nii.gz"], ""), "images with other names");
+    assert!(warp([PAIR, PAIR], "") != moved, "the images of the second stage");
+    assert!(moved != warp([PAIR, second], &format!("-m CC[{PAIR},1,2]")), "a further metric of the second stage");
+    // The images of a stage on another grid than that of the first stage's images.
+    let mut other = nifti::read_volume(&place.path("f.nii.gz")).expect("an image");
+    other.grid.spacing *= 1.2;
+    nifti::write_volume(&place.path("f3.nii.gz"), &other).expect("written");
+    std::fs::remove_file(place.path("o_0Warp.nii.gz")).expect("removed");
+    let line =
+        format!("-d 3 {} -t SyN[0.3] -m CC[f3.nii.gz,m.nii.gz,1,2] -c 5 -f 2 -s 1vox -o o_", stage("SyN[0.3]", 5));
+    let run = call(&place, "antsRegistration", &line);
+    assert_eq!(run.code, Some(2), "{}", run.stderr);
+    assert!(run.stderr.contains("another grid") && run.stderr.contains("ANTSREG_FALLBACK=1"), "{}", run.stderr);
+    assert_eq!(outputs(&place), ["o_0InverseWarp.nii.gz"]);
+}
+
+#[test]
 fn a_restricted_registration_moves_along_one_axis_alone() {
     let place = Workplace::with_pair();
     // The moving image is shifted along y, so that the registration has something to correct.

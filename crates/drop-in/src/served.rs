@@ -62,7 +62,7 @@ pub const COMMANDS: &[Command] = &[
         "metrics of point sets",
         "-g with a weight for each parameter of a linear stage",
         "-z 0 with several SyN stages",
-        "SyN stages of different images",
+        "stages of images on different grids",
         "label interpolations",
     ]),
     ants("antsRegistrationSyN.sh", ants::syn_script::run).reading(ants::syn_script::read).but(SCRIPT),

@@ -4,7 +4,7 @@ use antsreg_core::{AffineTransform, ChainWarning, Grid, Transform, TransformChai
 use antsreg_linear::{self as linear, Start};
 use nalgebra::Point3;
 
-use crate::{Device, Error, Grids, Mask, Options, Side};
+use crate::{Device, Error, Grids, Image, Mask, Options, Side, Stage};
 
 /// Checks the device, the fixed and moving images with their masks, and the options before the computation.
 pub(crate) fn check(device: &Device, sides: [&Side; 2], options: &Options) -> Result<(), Error> {
@@ -26,11 +26,35 @@ impl Options {
                 return Err(Error::Masks { side: name, expected: self.stages.len(), found: masks.len() });
             }
         }
+        self.check_pairs(sides)?;
         let [fixed, moving] = sides.map(Side::grid);
         if fixed.is_slice() != moving.is_slice() {
             return Err(Error::SliceAndVolume { fixed: fixed.shape, moving: moving.shape });
         }
         self.check_levels(fixed)
+    }
+
+    /// Checks the lists of the pairs that the stages compare. The warp of all stages and the masks lie on the grid of the
+    /// first image, so this is the grid that the first image of a stage must have.
+    fn check_pairs(&self, sides: [&Side; 2]) -> Result<(), Error> {
+        if !self.pairs.is_empty() && self.pairs.len() != self.stages.len() {
+            return Err(Error::Pairs { expected: self.stages.len(), found: self.pairs.len() });
+        }
+        for (n, (numbers, stage)) in self.pairs.iter().zip(&self.stages).enumerate() {
+            let deformable = matches!(stage, Stage::Deformable(_));
+            let there = |number: &usize| sides.iter().all(|side| side.pair(*number).is_some());
+            let (Some(first), true) = (numbers.first(), numbers.iter().all(there)) else {
+                return Err(Error::PairOfStage { stage: n + 1 });
+            };
+            for (side, name) in sides.into_iter().zip([linear::Side::Fixed, linear::Side::Moving]) {
+                let needed = side.is_masked() || deformable && name == linear::Side::Fixed;
+                let same = |image: &Image| image.grid().matches(side.grid(), 1e-3 * side.grid().spacing.min());
+                if needed && !side.pair(*first).is_some_and(same) {
+                    return Err(Error::GridOfStage { stage: n + 1, side: name });
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Checks that the fixed side has the white matter that a boundary-based stage needs.

@@ -29,6 +29,31 @@ pub enum Error {
         /// Number of masks that were given for this image.
         found: usize,
     },
+    /// The number of lists of pairs differs from the number of stages.
+    #[error("there are lists of pairs of images for {found} stages; expected {expected} lists or none")]
+    Pairs {
+        /// Number of stages of the registration, which is the expected number of lists.
+        expected: usize,
+        /// Number of lists that were given.
+        found: usize,
+    },
+    /// The list of the pairs that a stage compares is empty, or names a pair that does not exist.
+    #[error("the list of the pairs of images of stage {stage} is empty or names a pair that does not exist")]
+    PairOfStage {
+        /// Number of the stage, counted from 1.
+        stage: usize,
+    },
+    /// The first image of a stage has another grid than the first image of the registration.
+    #[error(
+        "the first {side} image of stage {stage} has another grid than the first {side} image of the registration; resample \
+         it on that grid"
+    )]
+    GridOfStage {
+        /// Number of the stage, counted from 1.
+        stage: usize,
+        /// Whether the image is fixed or moving.
+        side: linear::Side,
+    },
     /// One image is two-dimensional, the other three-dimensional.
     #[error(
         "one image is a slice and the other a volume (fixed {fixed:?}, moving {moving:?} voxels); expected two slices or \

@@ -20,6 +20,11 @@ pub struct Options {
     pub inverse_warp: bool,
     /// Whether to compute the Jacobian determinants and the inverse consistency of the warps.
     pub scores: bool,
+    /// The pairs of images that each stage compares, in the order of the stages: 0 is the first image of each side, n its
+    /// n-th channel. A linear stage compares the first pair of its list, a deformable stage all. If there are no lists,
+    /// linear stages compare the first pair, deformable stages all pairs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<Vec<usize>>,
     /// Which warped images to compute; `None` if neither warped images nor the correlation of the images are needed.
     pub images: Option<WarpedImages>,
 }
@@ -58,6 +63,7 @@ impl Default for Options {
             stages: vec![Stage::Linear(linear::Options::default()), Stage::Deformable(Preset::default().syn())],
             inverse_warp: true,
             scores: true,
+            pairs: Vec::new(),
             images: Some(WarpedImages { interpolation: Interpolation::Linear, warped: true, inverse_warped: true }),
         }
     }

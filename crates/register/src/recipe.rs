@@ -158,6 +158,7 @@ impl Recipe {
             stages: linear.into_iter().chain(deformable).collect::<Result<_, _>>()?,
             inverse_warp: self.inverse_warp,
             scores: self.scores,
+            pairs: Vec::new(),
             images: self.images,
         })
     }

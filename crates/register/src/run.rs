@@ -44,7 +44,7 @@ impl<B: Backend> FixedStage<B> {
         match options {
             Stage::Linear(options) => {
                 let weight = shared.weight(stage);
-                let fixed = linear::Fixed::new(backend, shared.input(backend)?, weight.as_deref(), options);
+                let fixed = linear::Fixed::new(backend, shared.input(backend, stage)?, weight.as_deref(), options);
                 let fixed = fixed.and_then(|fixed| match (&options.boundary, &shared.side.white_matter) {
                     (Some(_), Some(white_matter)) => fixed.with_white_matter(backend, white_matter),
                     _ => Ok(fixed),
@@ -63,7 +63,7 @@ impl<B: Backend> FixedStages<B> {
     /// Prepares the fixed images and masks for all stages. For deformable stages, this includes the smoothed images of
     /// all levels.
     pub(crate) fn prepare(backend: &B, side: &Side, options: &Options) -> Result<FixedStages<B>, Error> {
-        let mut side = SharedSide::new(side)?;
+        let mut side = SharedSide::new(side, options)?;
         let prepare = |(stage, options)| match FixedStage::new(backend, &mut side, stage, options, &mut ())? {
             FixedStage::Deformable(fixed) => {
                 let kept = fixed.keep_pyramid(backend, &mut ()).map_err(|source| Error::deformable(stage, source))?;
@@ -114,7 +114,7 @@ pub(crate) fn run<B: Backend>(
     progress: &mut dyn Progress,
 ) -> Result<OnDevice<B>, Error> {
     let grids = sides.map(Side::grid);
-    let (mut fixed, mut moving) = (SharedSide::new(sides[0])?, SharedSide::new(sides[1])?);
+    let (mut fixed, mut moving) = (SharedSide::new(sides[0], options)?, SharedSide::new(sides[1], options)?);
     let mut found = OnDevice {
         start: AffineTransform::identity(),
         start_warnings: Vec::new(),
@@ -157,7 +157,8 @@ pub(crate) fn run<B: Backend>(
         let outcome = match side {
             StageSide::Linear(side) => {
                 let weight = moving.weight(stage);
-                let outcome = side.register(backend, moving.input(backend)?, weight.as_deref(), start, progress);
+                let outcome =
+                    side.register(backend, moving.input(backend, stage)?, weight.as_deref(), start, progress);
                 let outcome = outcome.map_err(|source| Error::linear(stage, source))?;
                 if stage == 0 && options.start == Start::CentreOfMass {
                     found.start = outcome.start;

@@ -108,12 +108,29 @@ impl Side {
         self.channels.iter().map(Image::grid).collect()
     }
 
-    /// The images of this side (fixed or moving) for a deformable stage.
+    /// An image of this side (fixed or moving): 0 is the first one, n the n-th channel.
+    pub(crate) fn pair(&self, number: usize) -> Option<&Image> {
+        match number.checked_sub(1) {
+            None => Some(&self.image),
+            Some(channel) => self.channels.get(channel),
+        }
+    }
+
+    /// The images of this side (fixed or moving) for a deformable stage: those with these numbers, or all.
     ///
     /// # Errors
     /// A device that fails.
-    pub(crate) fn images<B: Backend>(&self, backend: &B, stage: usize) -> Result<syn::Images<'_, B::Image>, Error> {
-        let channels = once(&self.image).chain(&self.channels).map(|image| image.input(backend));
+    pub(crate) fn images<B: Backend>(
+        &self,
+        backend: &B,
+        stage: usize,
+        numbers: Option<&[usize]>,
+    ) -> Result<syn::Images<'_, B::Image>, Error> {
+        let images: Vec<&Image> = match numbers {
+            Some(numbers) => numbers.iter().filter_map(|number| self.pair(*number)).collect(),
+            None => once(&self.image).chain(&self.channels).collect(),
+        };
+        let channels = images.into_iter().map(|image| image.input(backend));
         let mask = self.mask.of_stage(stage).map(Arc::as_ref);
         let lesion = self.lesion.as_deref();
         Ok(syn::Images { channels: channels.collect::<Result<_, _>>()?, copy: None, mask, lesion })

@@ -248,3 +248,65 @@ fn options_are_the_same_after_a_round_trip_through_text() {
     assert_eq!(serde_json::from_str::<Options>("{}").expect("options"), Options::default());
     assert!(serde_json::from_str::<Options>(r#"{"stage": []}"#).is_err());
 }
+
+/// The options of a channel for each of these many pairs.
+fn channels(stage: Stage, pairs: usize) -> Stage {
+    match stage {
+        Stage::Deformable(options) => {
+            Stage::Deformable(syn::Options { channels: vec![Default::default(); pairs], ..options })
+        }
+        linear => linear,
+    }
+}
+
+#[test]
+fn a_stage_compares_the_pairs_of_its_list_alone() {
+    let stages = || vec![linear_stage(Dof::Rigid6, Search::None), deformable(&[(4, 5)], [1.0; 3])];
+    let run = |sides: &[Side; 2], stages, pairs: &[&[usize]]| {
+        let pairs = pairs.iter().map(|numbers| numbers.to_vec()).collect();
+        let options = Options { stages, pairs, ..Options::default() };
+        let [fixed, moving] = sides;
+        register(fixed, moving, &options, &Device::cpu(), &mut ()).and_then(Registered::finish)
+    };
+    let (right, mut more) = (sides(), sides());
+    let other = [image(|p| object(&truth(p)).sqrt()), image(|p| object(p).sqrt())];
+    for (side, other) in more.iter_mut().zip(&other) {
+        side.channels.push(other.clone().into());
+    }
+    let turned = [0, 1].map(|n| {
+        let [first, second] = [&right[n].image, &more[n].channels[0]].map(Clone::clone);
+        Side { channels: vec![first], ..Side::new(second) }
+    });
+    let alone = run(&right, stages(), &[]).expect("a result");
+    for (sides, pairs) in [(&more, [[0], [0]]), (&turned, [[1], [1]])] {
+        let found = run(sides, stages(), &pairs.each_ref().map(|numbers| numbers.as_slice())).expect("a result");
+        assert_eq!((found.affine, found.warp()), (alone.affine, alone.warp()), "{pairs:?}");
+    }
+    let both = vec![stages().remove(0), channels(stages().remove(1), 2)];
+    let usual = run(&more, both.clone(), &[]).expect("a result");
+    let listed = run(&more, both.clone(), &[&[0], &[0, 1]]).expect("a result");
+    assert_eq!(usual.warp(), listed.warp());
+    assert_ne!(usual.warp(), alone.warp());
+    // A warp that two stages share, of different images.
+    let [one, two] = [vec![both[0].clone(), stages().remove(1), both[1].clone()], vec![stages().remove(1); 2]];
+    assert!(error_mm(&run(&more, one, &[&[0], &[0], &[0, 1]]).expect("a result")) < error_mm(&alone));
+    assert!(run(&more, two, &[&[0], &[1]]).is_ok());
+}
+
+#[test]
+fn lists_of_pairs_that_do_not_fit_are_refused() {
+    let refused = |pairs: &[&[usize]], sides: &[Side; 2]| {
+        let stages = vec![deformable(&[(4, 5)], [1.0; 3]); 2];
+        let pairs = pairs.iter().map(|numbers| numbers.to_vec()).collect();
+        Options { stages, pairs, ..Options::default() }.precheck(sides.each_ref()).expect_err("refused")
+    };
+    let mut sides = sides();
+    assert!(matches!(refused(&[&[0]], &sides), Error::Pairs { expected: 2, found: 1 }));
+    assert!(matches!(refused(&[&[0], &[0, 1]], &sides), Error::PairOfStage { stage: 2 }));
+    assert!(matches!(refused(&[&[], &[0]], &sides), Error::PairOfStage { stage: 1 }));
+    let mut coarse = image(object);
+    coarse.grid.spacing *= 1.1;
+    sides.iter_mut().for_each(|side| side.channels.push(coarse.clone().into()));
+    let expected = |error| matches!(error, Error::GridOfStage { stage: 1, side: linear::Side::Fixed });
+    assert!(expected(refused(&[&[1], &[0]], &sides)));
+}

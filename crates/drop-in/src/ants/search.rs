@@ -84,6 +84,7 @@ fn task(request: &Request) -> Result<Task, CliError> {
         stages: vec![Stage::Linear(stage)],
         inverse_warp: false,
         scores: false,
+        pairs: Vec::new(),
         images: None,
     };
     Ok(Task { sides, options, notes })

@@ -95,6 +95,7 @@ fn refined(
             stages: vec![Stage::Linear(options.refining())],
             inverse_warp: false,
             scores: false,
+            pairs: Vec::new(),
             images: None,
         };
         let fixed = Fixed::new(device, Side::new(common.mean_of_others(n)), registering)?;

@@ -8,7 +8,7 @@ use antsreg_core::io::nifti::GridRule;
 use antsreg_core::{AffineTransform, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::apply;
 use antsreg_register::linear::Start;
-use antsreg_register::{Mask, Options, Side};
+use antsreg_register::{Error, Mask, Options, Side};
 use antsreg_study::inputs;
 use antsreg_study::transforms::read_chain;
 use rayon::prelude::*;
@@ -162,6 +162,9 @@ impl Inputs {
             lesion: None,
         };
         let sides = [side(fixed, fixed_mask), side(moving, moving_mask)];
+        if let Err(error @ Error::GridOfStage { .. }) = options.precheck(sides.each_ref()) {
+            return Err(Refusal::new("--metric", error).into());
+        }
         Ok(Inputs { task: Task { sides, options, notes }, originals, starts })
     }
 }

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 use antsreg_console::{CliError, Refusal};
 use antsreg_core::io::nifti::{GridRule, Stored};
-use antsreg_core::{Grid, Volume};
+use antsreg_core::{DisplacementField, Grid, Transform, TransformChain, Volume};
 use antsreg_kernels::apply;
 use antsreg_register::{Description, Registration, StageOutcome};
 
@@ -118,11 +118,20 @@ fn write(
             _ => before,
         });
     }
+    // As in ANTs, warps lie on the grid of the last level.
+    let onto = plan.last_shrink().map(|shrink| fixed.grid().shrink([shrink; 3]));
+    let on_grid = |warp: &DisplacementField| {
+        let onto = onto.as_ref()?;
+        Some(apply::compose(onto, &TransformChain::from(vec![Transform::Displacement(warp.clone())])))
+    };
+    let warps = registration.map(|found| [found.warp(), found.inverse_warp()]).unwrap_or_default();
+    let coarse = warps.map(|warp| warp.and_then(on_grid));
+    let [warp, inverse_warp] = [0, 1].map(|n| coarse[n].as_ref().or(warps[n]));
     let mut found = Found {
         starts: &inputs.starts,
         affines,
-        warp: registration.and_then(Registration::warp),
-        inverse_warp: registration.and_then(Registration::inverse_warp),
+        warp,
+        inverse_warp,
         warped: None,
         inverse_warped: None,
         centre: fixed.image.centre()?,

@@ -8,7 +8,7 @@ use antsreg_core::Grid;
 use antsreg_register::linear::{self, AngleSearch, Cost, Search};
 use antsreg_register::{Options, Stage, WarpedImages};
 
-use super::request::{Landmark, MetricKind, Request, StageRequest, StartRequest, TransformRequest};
+use super::request::{Landmark, MetricKind, MetricRequest, Request, StageRequest, StartRequest, TransformRequest};
 use super::syn;
 
 /// The plan of a registration: a request of `antsRegistration`, expressed in options of this program.
@@ -16,7 +16,8 @@ pub struct Plan {
     /// This program's options for the registration: its stages and the requested results. The initial transform is not
     /// included, because it is read later.
     pub options: Options,
-    /// Paths of fixed and moving images. Linear stages use the first pair.
+    /// Paths of fixed and moving images: those of the first metric of the command line, then those of other metrics. The
+    /// warps and warped images lie on the grids of the first pair.
     pub pairs: Vec<[PathBuf; 2]>,
     /// Masks of the fixed and the moving image: none, one pair for all stages, or one pair for each stage.
     pub masks: Vec<[Option<PathBuf>; 2]>,
@@ -26,6 +27,14 @@ pub struct Plan {
     pub deformable: bool,
     /// Descriptions of the options of ANTs that this program replaces by its own methods.
     pub replaced: Vec<String>,
+}
+
+impl Plan {
+    /// The shrink factor of the last level of the last SyN stage, if the level is coarser than the fixed image.
+    pub fn last_shrink(&self) -> Option<usize> {
+        let last = self.options.deformable().last().and_then(|options| options.levels.last());
+        last.map(|level| level.shrink).filter(|shrink| *shrink > 1)
+    }
 }
 
 /// A linear transform among the outputs of `antsRegistration`, computed by one or more of the requested stages.
@@ -63,13 +72,14 @@ pub fn plan(request: &Request, grid: &Grid) -> Result<Plan, Refusal> {
             inverse_warp: true,
             ..Options::default()
         },
-        pairs: pairs(linear, deformable)?,
+        pairs: vec![request.stages[0].metrics[0].images.clone()],
         masks: Vec::new(),
         linear: Vec::new(),
         deformable: !deformable.is_empty(),
         replaced: Vec::new(),
     };
     let mut masks_of = Vec::new();
+    let mut compared = Vec::new();
     for run in runs(linear, request) {
         let running: Vec<&StageRequest> = run.iter().filter(|stage| stage.runs()).collect();
         let Some((last, _)) = running.split_last() else {
@@ -89,8 +99,12 @@ pub fn plan(request: &Request, grid: &Grid) -> Result<Plan, Refusal> {
         }
         plan.options.stages.push(Stage::Linear(options));
         masks_of.push(position(request, last));
+        compared.push(vec![number(&mut plan.pairs, &last.metrics[0])]);
     }
     for stage in deformable {
+        let mut numbers: Vec<usize> = stage.metrics.iter().map(|metric| number(&mut plan.pairs, metric)).collect();
+        numbers.sort_unstable();
+        compared.push(numbers);
         let options = syn::options(request, stage, &plan.pairs, grid, &mut plan.replaced)?;
         plan.options.stages.push(Stage::Deformable(options));
         masks_of.push(position(request, stage));
@@ -100,6 +114,7 @@ pub fn plan(request: &Request, grid: &Grid) -> Result<Plan, Refusal> {
         all => all.to_vec(),
     };
     plan.options.images = images(request);
+    plan.options.pairs = lists(compared, &plan.options.stages, plan.pairs.len());
     Ok(plan)
 }
 
@@ -161,29 +176,22 @@ fn name(stage: &StageRequest) -> &'static str {
     }
 }
 
-/// Returns the pairs of fixed and moving image that the deformable stages register. The pair that the linear stages use
-/// comes first.
-fn pairs(linear: &[StageRequest], deformable: &[StageRequest]) -> Result<Vec<[PathBuf; 2]>, Refusal> {
-    let of = |stage: &StageRequest| stage.metrics.iter().map(|metric| metric.images.clone()).collect::<Vec<_>>();
-    let refuse = |stage: &StageRequest, why: &str| {
-        Refusal::new(format!("--metric of {}", stage.text), why).instead("give all stages the same images")
+/// Returns the number of the pair of images that a metric compares, and adds the pair if it is new.
+fn number(pairs: &mut Vec<[PathBuf; 2]>, metric: &MetricRequest) -> usize {
+    pairs.iter().position(|pair| *pair == metric.images).unwrap_or_else(|| {
+        pairs.push(metric.images.clone());
+        pairs.len() - 1
+    })
+}
+
+/// Returns the lists of the pairs that the stages compare, or none if linear stages compare the first pair and
+/// deformable stages all `pairs` pairs.
+fn lists(compared: Vec<Vec<usize>>, stages: &[Stage], pairs: usize) -> Vec<Vec<usize>> {
+    let usual = |(numbers, stage): (&Vec<usize>, &Stage)| match stage {
+        Stage::Linear(_) => *numbers == [0],
+        Stage::Deformable(_) => numbers.iter().copied().eq(0..pairs),
     };
-    let first_linear = linear.iter().rev().find(|stage| stage.runs()).or(linear.last());
-    let Some(first) = deformable.first() else {
-        return Ok(first_linear.map(|stage| of(stage)[..1].to_vec()).unwrap_or_default());
-    };
-    let mut pairs = of(first);
-    if let Some(stage) = deformable.iter().find(|stage| of(stage) != pairs) {
-        return Err(refuse(stage, "SyN stages of different images are not supported"));
-    }
-    if let Some(stage) = first_linear {
-        let own = &stage.metrics[0].images;
-        let Some(place) = pairs.iter().position(|pair| pair == own) else {
-            return Err(refuse(stage, "a linear stage of images that no SyN stage registers is not supported"));
-        };
-        pairs[..=place].rotate_right(1);
-    }
-    Ok(pairs)
+    if compared.iter().zip(stages).all(usual) { Vec::new() } else { compared }
 }
 
 /// The requested warped images, if the registration supports the requested interpolation. With other interpolations,

@@ -118,6 +118,7 @@ fn register(
             stages: vec![Stage::Linear(options.clone())],
             inverse_warp: false,
             scores: false,
+            pairs: Vec::new(),
             images: None,
         };
         Ok(Task { sides: [fixed, moving], options, notes })
