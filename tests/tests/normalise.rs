@@ -162,6 +162,30 @@ fn a_scan_without_a_skull_is_registered_as_it_is_to_the_brain_of_a_template_with
 }
 
 #[test]
+fn a_scan_of_another_contrast_is_registered_to_a_template_in_its_contrast() {
+    let place = Workplace::new();
+    write_head(&place, Contrast::T2, 0.1, "sub-1_T2w.nii.gz");
+    write_head(&place, Contrast::T2, 0.1, "scan.nii.gz");
+    let quick = "--no-bias --no-report --device cpu -t affine --finest-mm 4";
+    let named = place.succeed(&format!("normalise sub-1_T2w.nii.gz --prefix one_ {quick}"));
+    assert!(!named.stderr.contains("BIDS suffix"), "{}", named.stderr);
+    let record = json(&place, "one_record.json");
+    assert_eq!(record["head"]["found"]["contrast"], "t2");
+    assert_eq!(record["head"]["template_in_contrast"], true);
+    let correlation = record["similarity"]["correlation"].as_f64().expect("a number");
+    assert!(correlation > 0.8, "correlation {correlation}");
+    assert!(place.path("one_desc-preproc_T2w.nii.gz").exists());
+    // The contrast is found in the image too, but cannot change the names of the outputs.
+    let unnamed = place.succeed(&format!("normalise scan.nii.gz --prefix two_ {quick}"));
+    assert!(unnamed.stderr.contains("most like T2") && unnamed.stderr.contains("BIDS suffix"), "{}", unnamed.stderr);
+    let same = place.read("one_from-T2w_to-MNI152NLin2009cAsym_mode-image_xfm.h5");
+    assert!(same == place.read("two_from-T1w_to-MNI152NLin2009cAsym_mode-image_xfm.h5"), "other transforms");
+    write_head(&place, Contrast::T1, 0.1, "sub-2_T1w.nii.gz");
+    place.succeed(&format!("normalise sub-2_T1w.nii.gz --prefix three_ {quick}"));
+    assert_eq!(json(&place, "three_record.json")["head"]["template_in_contrast"], false);
+}
+
+#[test]
 fn warnings_about_the_brain_of_a_scan_are_printed() {
     let place = Workplace::new();
     write_head(&place, Contrast::T1, 0.1, "whole.nii.gz");

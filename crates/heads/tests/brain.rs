@@ -178,3 +178,17 @@ fn heads_and_brains_are_told_apart() {
     assert_eq!(kind(&Volume::filled(Grid::axis_aligned([60, 60, 1], [4.0; 3]), 1.0)), Kind::Unclear);
     assert_eq!(kind(&Volume::filled(head.grid, 1.0)), Kind::Unclear);
 }
+
+#[test]
+fn a_brain_stands_in_removed_voxels() {
+    let template = Template::built_in(Some(Contrast::T1)).expect("undamaged");
+    let (head, brain) = (template.head(), template.brain());
+    // Tissue outside the brain that is nearly black: the bright object is the brain, but no voxels were removed around it.
+    let mut dark = head.as_ref().clone();
+    dark.voxels
+        .iter_mut()
+        .zip(&brain.voxels)
+        .filter(|(_, share)| **share <= 0.5)
+        .for_each(|(value, _)| *value *= 0.05);
+    assert_eq!(kind(&dark), Kind::Unclear);
+}

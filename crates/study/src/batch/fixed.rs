@@ -64,11 +64,15 @@ impl FixedSide {
     }
 
     /// The fixed side as prepared for the registration of `inputs`: the brain of the fixed image if the brain was
-    /// extracted, else the fixed image as read.
-    pub(super) fn target(&self, inputs: &Inputs) -> &Arc<Target> {
-        match (&inputs.skulls[0], self.brain.get()) {
-            (Some(_), Some((target, _))) => target,
-            _ => &self.as_read,
+    /// extracted, the fixed image as read, or a fixed image that was made for this subject alone.
+    pub(super) fn target(&self, inputs: &Inputs) -> Arc<Target> {
+        if let (Some(_), Some((target, _))) = (&inputs.skulls[0], self.brain.get()) {
+            return target.clone();
+        }
+        let side = &inputs.fixed.side;
+        match side.image.is(&self.as_read.side.image) {
+            true => self.as_read.clone(),
+            false => Target::new(side.clone(), self.as_read.options.clone()),
         }
     }
 }

@@ -143,10 +143,10 @@ fn register<S: Steps>(
         let fetch = |found: register::Registered| {
             Ok(fetch(&found.keep()?, &job.files, &job.names, &inputs, Ahead::default()))
         };
-        worker.register(target, &inputs.moving, &mut observer, fetch).map_err(failed)??
+        worker.register(&target, &inputs.moving, &mut observer, fetch).map_err(failed)??
     } else {
         let download = |found: register::Registered| found.download();
-        (worker.register(target, &inputs.moving, &mut observer, download).map_err(failed)?, Ahead::default())
+        (worker.register(&target, &inputs.moving, &mut observer, download).map_err(failed)?, Ahead::default())
     };
     Ok(Registered { inputs, prepared, computed, ahead, device: worker.description().clone(), preparing })
 }

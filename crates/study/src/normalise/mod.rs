@@ -3,6 +3,7 @@
 //! [`Normalising`] adds the work before and after each registration.
 
 mod carried;
+mod contrast;
 mod dataset;
 mod listing;
 mod names;

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use antsreg_core::io::outputs::{Writing, write_file};
 use antsreg_core::io::{itk, nifti};
 use antsreg_core::{LabelVolume, Transform, TransformChain, Volume};
-use antsreg_heads::brain::{Template, device_bytes, mask_of_brain, without_skull};
+use antsreg_heads::brain::{Contrast, Template, device_bytes, in_contrast_of, mask_of_brain, without_skull};
 use antsreg_kernels::apply::{self, LabelInterpolation};
 use antsreg_pool::Worker;
 use antsreg_register::verdict::Verdict;
@@ -17,6 +17,7 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::carried::{Carried, align};
+use super::contrast;
 use super::listing::Scan;
 use super::names::Derivatives;
 use super::sidecar::{self, source};
@@ -59,6 +60,8 @@ pub struct Prepared {
     warnings: Vec<String>,
     verdict: Option<Verdict>,
     carried: Vec<Carried>,
+    /// The fixed side as read, if the fixed image was made in the contrast of the scan.
+    as_read: Option<Side>,
 }
 
 impl Normalising {
@@ -81,7 +84,7 @@ impl Steps for Normalising {
     fn prepare(
         &self,
         worker: &mut Worker,
-        _: &Options,
+        options: &Options,
         fixed: &FixedSide,
         job: &Job,
         inputs: &mut Inputs,
@@ -94,7 +97,7 @@ impl Steps for Normalising {
         }
         let head = inputs.moving.image.volume()?.clone();
         let given = inputs.moving.mask.of_stage(0).cloned();
-        let (mut warnings, mut verdict) = (self.task(job).scan.left_out.clone(), None);
+        let (mut warnings, mut verdict, mut to_template) = (self.task(job).scan.left_out.clone(), None, None);
         let is_given = given.is_some();
         let (mask, found) = match given {
             Some(mask) => (mask, None),
@@ -107,11 +110,15 @@ impl Steps for Normalising {
                     |device: &Device| brain::find(&job.files.moving, seen, &self.template, device.clone(), &mut ());
                 let found = worker.with_device(bytes, find)?;
                 warnings.extend(found.warnings.iter().map(ToString::to_string));
-                verdict = Some(found.verdict());
+                (verdict, to_template) = (Some(found.verdict()), Some(found.head_to_template));
                 let record = BrainRecord::from(&found);
                 (Arc::new(found.mask), Some(record))
             }
         };
+        let scan = &self.task(job).scan;
+        let found_contrast = found.as_ref().map(|found| found.contrast);
+        let of_template = inputs.skulls[0].as_ref().map(|skull| skull.record.found.contrast);
+        warnings.extend(contrast::warnings(&scan.image, found_contrast, of_template, options));
         let mut carried = Vec::new();
         for (mut image, (suffix, path)) in further.into_iter().zip(&self.task(job).scan.carried) {
             if job.files.bias.moving() {
@@ -125,14 +132,24 @@ impl Steps for Normalising {
             let name = &job.files.moving;
             inputs::check_lesion(lesion, name, name, |n| mask.voxels[n] > 0.5)?;
         }
-        inputs.moving = Side { lesion, ..Side::new(without_skull(&head, &mask)) };
+        let brain = without_skull(&head, &mask);
+        let is_other = contrast::of_scan(&scan.image, found_contrast) != Contrast::T1;
+        let made = to_template
+            .filter(|_| is_other && self.space.template.is_none())
+            .and_then(|to_template| in_contrast_of(&brain, &self.template, &to_template));
+        let as_read = made.is_some().then(|| inputs.fixed.side.clone());
+        inputs.moving = Side { lesion, ..Side::new(brain) };
         let record = HeadRecord {
             brain_cm3: inputs::mask_cm3(&mask),
             found,
             without_skull: !of_scan && !is_given,
+            template_in_contrast: made.is_some(),
             carried: carried.iter().map(Carried::record).collect(),
         };
-        Ok(Prepared { head, mask, record, warnings, verdict, carried })
+        if let Some(made) = made {
+            inputs.fixed.side = Side::new(made);
+        }
+        Ok(Prepared { head, mask, record, warnings, verdict, carried, as_read })
     }
 
     fn finish<'a>(
@@ -142,7 +159,11 @@ impl Steps for Normalising {
         found: &mut Registration,
         prepared: Prepared,
     ) -> Result<Further<'a>, Error> {
-        let Prepared { head, mask, record, warnings, verdict, carried } = prepared;
+        let Prepared { head, mask, record, warnings, verdict, carried, as_read } = prepared;
+        if let Some(side) = as_read {
+            // The pictures of the fixed image are shared by all scans, and show the template.
+            inputs.fixed.side = side;
+        }
         let Task { scan, derivatives } = self.task(job);
         let grid = inputs.fixed.side.grid().clone();
         let onto = |image: &Volume, chain: &TransformChain, grid| {

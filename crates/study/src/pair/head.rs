@@ -18,6 +18,9 @@ pub struct HeadRecord {
     /// Whether the scan showed a brain alone, which was registered as it is.
     #[serde(default)]
     pub without_skull: bool,
+    /// Whether the fixed image was made from the template's T1, T2 and PD in the contrast of this scan, instead of the T1.
+    #[serde(default)]
+    pub template_in_contrast: bool,
     /// Paths and rigid transforms of other images of the same head, which were resampled with the scan.
     pub carried: Vec<CarriedRecord>,
 }
