@@ -376,7 +376,7 @@ fn histograms_are_matched_after_winsorising() {
     // images without winsorising.
     let plain = Options { winsorise: None, ..options.clone() };
     let clipped = |volume: &Volume| {
-        let range = intensity::quantiles(&volume.voxels, 0.01, 0.98).expect("voxels");
+        let range = intensity::foreground_quantiles(&volume.voxels, 0.01, 0.98).low_high.expect("voxels");
         Volume { grid: volume.grid.clone(), voxels: intensity::rescaled(&volume.voxels, range) }
     };
     let (fixed, mut moving) = (clipped(&pair.fixed), clipped(&pair.moving));
