@@ -4,8 +4,8 @@
     scripts/contrast_bars.py DATA [--only NAME] [--device DEVICE] [--program PROGRAM] [--options OPTION ...]
 
 `normalise` runs on the T1 of each head in DATA, and on its PD, T2 or FLAIR alone. The script prints how far the two
-results put points of the template's brain from each other, in mm: mean and 95th percentile. For comparison it prints the
-same for the T1 by default and by `--cost nmi --metric mattes`. The limits are 2.0 mm for the mean and 5.0 mm for the
+results put points of the template's brain from each other, in mm: mean and 95th percentile. For comparison it prints
+the same for the T1 by default and by `--cost nmi --metric mattes`. The limits are 2.0 mm for the mean and 5.0 mm for the
 percentile, or 1.3 times the distances of the comparison if these are larger. The exit code is 1 if one is exceeded.
 --options are further options of `normalise` for the images that are not T1.
 """
@@ -21,8 +21,8 @@ from pathlib import Path
 
 import environment
 
-# Name of the case, T1 and other image in DATA, BIDS suffix of the other image, and ITK transform that resamples the T1 on
-# the other image. An empty name means exactly aligned images; None means that the program finds a rigid transform.
+# Name of the case, T1 and other image in DATA, BIDS suffix of the other image, and ITK transform that resamples the T1
+# on the other image. An empty name means exactly aligned images; None means that the program finds a rigid transform.
 CASES = [
     ("head_a_PD", "heads/head_a_t1", "heads/head_a_pd", "PDw", None),
     ("p04_FLAIR", "heads/p04_t1", "heads/p04_flair", "FLAIR", "heads/p04_t1_to_flair.txt"),

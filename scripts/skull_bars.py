@@ -3,11 +3,11 @@
 
     scripts/skull_bars.py DATA [--variations N] [--seed N] [--only NAME] [--device DEVICE] [--program PROGRAM]
 
-Each head of DATA is changed at random: resampled to thick slices, cropped, without its face, with bright or dark fat, with
-air set to zero, with noise, shaded. If its brain mask is known, the brain is changed too: with tissue left around it,
-cropped to its box, with noise, in thick slices. Each image is registered to the brain of the template, without a search;
-the record tells whether its brain was extracted. That must be so for heads, and must not be so for brains. The exit code
-is 1 if a decision is wrong.
+Each head of DATA is changed at random: resampled to thick slices, cropped, without its face, with bright or dark fat,
+with air set to zero, with noise, shaded. If its brain mask is known, the brain is changed too: with tissue left around
+it, cropped to its box, with noise, in thick slices. Each image is registered to the brain of the template, without a
+search; the record tells whether its brain was extracted. That must be so for heads, and must not be so for brains. The
+exit code is 1 if a decision is wrong.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Head:
         voxels, affine, names = self.voxels.copy(), self.affine.copy(), []
         inside = np.argwhere(self.object)
         low, high = np.percentile(inside, 1, axis=0), np.percentile(inside, 99, axis=0)
-        place = [(n - a) / (b - a) for n, a, b in zip(np.indices(voxels.shape), low, high)]
+        place = [(n - a) / (b - a) for n, a, b in zip(np.indices(voxels.shape), low, high, strict=True)]
         if random.random() < 0.4:
             depth = ndimage.distance_transform_edt(self.object, sampling=self.size)
             voxels[(depth > 0) & (depth < 8)] *= (fat := random.choice([0.2, 0.5, 2, 4]))
@@ -113,7 +113,7 @@ class Head:
         if random.random() < 0.3:
             found = np.argwhere(kept)
             low, high = found.min(axis=0), found.max(axis=0) + 1
-            voxels = voxels[tuple(slice(a, b) for a, b in zip(low, high))]
+            voxels = voxels[tuple(slice(a, b) for a, b in zip(low, high, strict=True))]
             affine[:3, 3] += affine[:3, :3] @ low
             names.append("cropped to its box")
         if random.random() < 0.3:
@@ -144,7 +144,7 @@ def is_extracted(typed: argparse.Namespace, template: Path, image: Path, folder:
     prefix = folder / "found_"
     command = [typed.program, "register", "-f", template, "-m", image, "-o", prefix, "--device", typed.device]
     command += ["-t", "rigid", "--no-search", "--finest-mm", "8", "--no-warped", "--quiet"]
-    subprocess.run([str(part) for part in command], check=True, stderr=subprocess.DEVNULL)
+    subprocess.run([str(part) for part in command], check=True, capture_output=True)
     brains = json.loads(prefix.with_name("found_record.json").read_text())["brains"]
     return brains[1] is not None
 
