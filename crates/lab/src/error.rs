@@ -37,6 +37,34 @@ pub enum Error {
     /// The linear stage failed.
     #[error("affine stage: {0}")]
     Linear(#[from] antsreg_linear::Error),
+    /// The deformable stage failed.
+    #[error("deformable stage: {0}")]
+    Syn(#[from] antsreg_syn::Error),
+    /// Label maps have different grids.
+    #[error(transparent)]
+    Grids(#[from] antsreg_core::GridMismatch),
+    /// A page could not be made.
+    #[error("the page could not be made: {0}")]
+    Page(String),
+    /// A measurement was asked for that does not exist, or that has no result to compare with.
+    #[error("a measurement has no result; this is an error of the program")]
+    NotMeasured,
+    /// A file of an earlier run could not be read.
+    #[error("{}: could not be read: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// A file is not one that `antsreg-lab papers` wrote.
+    #[error("{}: expected a papers.json of this program, found: {reason}", path.display())]
+    NoReport {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// An image or a transform could not be read.
     #[error(transparent)]
     File(#[from] io::Error),

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use antsreg_lab::{Error, cost_curves, histograms};
+use antsreg_lab::{Error, cost_curves, histograms, papers};
 use clap::{Parser, Subcommand};
 
 /// Measure the methods of antsreg-gpu on this machine, as tables and plots.
@@ -21,12 +21,14 @@ struct Cli {
 enum Measurement {
     CostCurves(cost_curves::Args),
     Histograms(histograms::Args),
+    Papers(papers::Args),
 }
 
 fn run(cli: &Cli) -> Result<(), Error> {
     match &cli.measurement {
         Measurement::CostCurves(args) => cost_curves::run(args),
         Measurement::Histograms(args) => histograms::run(args),
+        Measurement::Papers(args) => papers::run(args),
     }
 }
 

@@ -28,7 +28,7 @@ fn text(bytes: &[u8]) -> String {
 #[test]
 fn help_of_every_measurement() {
     let folder = TempDir::new().expect("a folder");
-    for line in ["--help", "cost-curves --help", "histograms --help"] {
+    for line in ["--help", "cost-curves --help", "histograms --help", "papers --help"] {
         let name = line.split_whitespace().next().unwrap_or_default().trim_start_matches('-');
         insta::assert_snapshot!(format!("help_{name}"), text(&run(folder.path(), line).stdout));
     }
@@ -43,6 +43,9 @@ fn what_is_not_understood_exits_with_2() {
         ("histograms -o . --device cpu", "error: histograms are measured on an NVIDIA GPU, expected cuda or cuda:N"),
         ("histograms -o . --device tpu", "expected auto, cpu, cuda or cuda:N, found `tpu`"),
         ("cost-curves -f f.nii -m m.nii -o c --mm 0", "expected a number above 0, found `0`"),
+        ("papers", "<OUT>"),
+        ("papers . --only li-2014", "expected li-2015, luo-2015, shams-2010, brosch-2009, sun-2010 or scene,"),
+        ("papers . --image a.nii", "--moving <IMAGE>"),
         ("cost-curves -f f.nii -m m.nii -o c --points 0", "expected a whole number of at least 1, found `0`"),
     ] {
         let output = run(folder.path(), line);
@@ -122,5 +125,41 @@ fn an_inverted_transform_is_the_inverse() {
     };
     for (a, b) in curves("a.mat", "a").iter().zip(curves("[i.mat,1]", "b")) {
         assert!((a - b).abs() < 1e-4, "{a} and {b}");
+    }
+}
+
+#[test]
+fn papers_are_repeated_on_the_cpu_and_no_section_vanishes() {
+    let folder = TempDir::new().expect("a folder");
+    let output = run(folder.path(), "papers . --small --mm 9");
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).expect("a file");
+    let page = read("papers.html");
+    assert!(
+        page.starts_with("<!DOCTYPE html>")
+            && page.contains("<svg")
+            && !page.contains("src=")
+            && !page.contains("href=\"http"),
+        "a page"
+    );
+    for part in [
+        "Figure 6: Time of the cost function over the number of thread blocks, Fermi",
+        "not measured, because this needs an NVIDIA GPU",
+        "id=\"sun-2010-table-4-7\"",
+        "GPU, textures",
+    ] {
+        assert!(page.contains(part), "{part} is missing");
+    }
+    let json: serde_json::Value = serde_json::from_str(&read("papers.json")).expect("JSON");
+    let papers = json["papers"].as_array().expect("papers");
+    let items = papers.iter().map(|paper| paper["items"].as_array().expect("items").len()).sum::<usize>();
+    assert_eq!((papers.len(), items), (5, 101));
+    // The same pages come from the JSON.
+    let again = TempDir::new().expect("a folder");
+    let from = folder.path().join("papers.json");
+    let output = run(again.path(), &format!("papers . --from {}", from.display()));
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    for name in ["papers.html", "papers.md", "papers.json"] {
+        assert!(std::fs::read_to_string(again.path().join(name)).expect("a file") == read(name), "{name} differs");
     }
 }

@@ -23,7 +23,7 @@ const LEVER_VOXELS: f64 = 60.0;
 
 /// Measures Figure 19 of Li 2015: the difference between the images after registration, as a function of the weighting
 /// distance (width of the zone at the image border where weights fall to 0).
-pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
+pub fn li_accuracy(setup: &Setup<'_>) -> Result<Vec<Figure<'static>>, Error> {
     let (Some([fixed, moving]), Some(brain)) = (&setup.images, &setup.brain) else {
         return Err(Error::NoBrain { figure: "li-accuracy" });
     };

@@ -72,7 +72,7 @@ fn quick() -> Vec<CrScheme> {
 }
 
 /// Measures Figures 6 to 8 of Li 2015: time of the correlation ratio as a function of the number of thread blocks.
-pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
+pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure<'static>>, Error> {
     let pair = pair(setup, brain(setup, "li-blocks")?, How::Filtered, 0.0, 256)?;
     let time = |scheme, blocks: Option<usize>| setup.time_cr(&pair, scheme, &Settings { blocks, ..PRINTED });
     let mut curves = Vec::new();
@@ -92,7 +92,7 @@ pub fn li_blocks(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
 
 /// Measures Figures 9 to 11 of Li 2015: time of the correlation ratio as a function of the number of threads of a
 /// block.
-pub fn li_threads(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
+pub fn li_threads(setup: &Setup<'_>) -> Result<Vec<Figure<'static>>, Error> {
     let pair = pair(setup, brain(setup, "li-threads")?, How::Filtered, 0.0, 256)?;
     let mut curves = Vec::new();
     for scheme in LI.into_iter().chain([CrScheme::ConflictFree]) {
@@ -109,7 +109,7 @@ pub fn li_threads(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
 }
 
 /// Measures Figures 12 to 14 of Li 2015: time of the correlation ratio as a function of the number of bins.
-pub fn li_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
+pub fn li_bins(setup: &Setup<'_>) -> Result<Vec<Figure<'static>>, Error> {
     let all: Vec<CrScheme> = LI.into_iter().chain([CrScheme::ConflictFree]).chain(OURS).collect();
     let mut curves: Vec<Curve> =
         all.iter().map(|scheme| Curve { name: scheme.name().into(), points: Vec::new() }).collect();
@@ -127,7 +127,7 @@ pub fn li_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
 
 /// Measures Figure 17 of Li 2015: time of the correlation ratio as a function of the segment length, the largest number
 /// of sorted voxels that a thread block adds up.
-pub fn li_segment(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
+pub fn li_segment(setup: &Setup<'_>) -> Result<Vec<Figure<'static>>, Error> {
     let pair = pair(setup, brain(setup, "li-segment")?, How::Filtered, 0.0, 256)?;
     let mut curves = Vec::new();
     for (name, threads, order) in [
@@ -148,7 +148,7 @@ pub fn li_segment(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
 
 /// Measures Figure 18 of Li 2015: time of the correlation ratio as a function of the weighting distance, the width of
 /// the zone at the image border where weights fall to 0.
-pub fn li_weighting(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
+pub fn li_weighting(setup: &Setup<'_>) -> Result<Vec<Figure<'static>>, Error> {
     let all = quick();
     let mut curves: Vec<Curve> =
         all.iter().map(|scheme| Curve { name: scheme.name().into(), points: Vec::new() }).collect();
@@ -192,7 +192,7 @@ fn over_bins(
 }
 
 /// Measures Figure 2 of Brosch 2009: time of joint histograms as a function of the number of bins.
-pub fn brosch_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
+pub fn brosch_bins(setup: &Setup<'_>) -> Result<Vec<Figure<'static>>, Error> {
     let schemes = [
         (MiScheme::WarpShadows, "Shams, method 1"),
         (MiScheme::ThreadShadows, "Shams, method 2"),
@@ -206,7 +206,7 @@ pub fn brosch_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
 }
 
 /// Measures Figure 7 of Shams 2010: throughput of joint histograms as a function of the number of bins.
-pub fn shams_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
+pub fn shams_bins(setup: &Setup<'_>) -> Result<Vec<Figure<'static>>, Error> {
     let schemes = [
         (MiScheme::WarpShadows, "method 1"),
         (MiScheme::ThreadShadows, "method 2"),
@@ -239,7 +239,7 @@ pub fn shams_bins(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
 }
 
 /// Measures the times of all histogram algorithms as functions of the share of voxels that fall into one bin.
-pub fn distribution(setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
+pub fn distribution(setup: &Setup<'_>) -> Result<Vec<Figure<'static>>, Error> {
     let cr = quick();
     let named = |name: &str| Curve { name: name.into(), points: Vec::new() };
     let mut cr_curves: Vec<Curve> = cr.iter().map(|scheme| named(scheme.name())).collect();

@@ -3,11 +3,11 @@
 
 mod accuracy;
 mod figures;
-mod plot;
-mod reference;
-mod setup;
-mod subject;
-mod table;
+pub(crate) mod plot;
+pub(crate) mod reference;
+pub(crate) mod setup;
+pub(crate) mod subject;
+pub(crate) mod table;
 
 use std::path::PathBuf;
 
@@ -46,7 +46,7 @@ pub struct Args {
 
 /// The measurements.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Part {
+pub(crate) enum Part {
     /// Every algorithm on a brain, on uniform noise and on a constant image, checked against double precision
     Schemes,
     /// Li 2015, Figures 6 to 8: time over the number of blocks
@@ -75,7 +75,7 @@ impl Part {
         !matches!(self, Part::Schemes | Part::ShamsBins | Part::Distribution)
     }
 
-    fn figures(self, setup: &Setup<'_>) -> Result<Vec<Figure>, Error> {
+    pub(crate) fn figures(self, setup: &Setup<'_>) -> Result<Vec<Figure<'static>>, Error> {
         match self {
             Part::Schemes => Ok(Vec::new()),
             Part::LiBlocks => figures::li_blocks(setup),

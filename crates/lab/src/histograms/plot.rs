@@ -13,12 +13,12 @@ pub struct Curve {
 
 /// A figure: several curves over a common horizontal axis.
 #[derive(Debug, Clone)]
-pub struct Figure {
+pub struct Figure<'a> {
     /// Name of the figure's files, without extension.
-    pub name: &'static str,
+    pub name: &'a str,
     pub title: String,
-    pub x: &'static str,
-    pub y: &'static str,
+    pub x: &'a str,
+    pub y: &'a str,
     /// Whether the plot's horizontal axis and its vertical axis are logarithmic.
     pub log: [bool; 2],
     pub curves: Vec<Curve>,
@@ -27,7 +27,8 @@ pub struct Figure {
 const SIZE: (u32, u32) = (760, 480);
 /// Width of the legend beside the plot, pixels.
 const LEGEND: u32 = 170;
-const COLOURS: [RGBColor; 10] = [
+/// Colours of the curves of a figure.
+pub const COLOURS: [RGBColor; 10] = [
     RGBColor(31, 119, 180),
     RGBColor(255, 127, 14),
     RGBColor(44, 160, 44),
@@ -40,8 +41,9 @@ const COLOURS: [RGBColor; 10] = [
     RGBColor(23, 190, 207),
 ];
 
-impl Figure {
-    fn positions(&self) -> Vec<f64> {
+impl Figure<'_> {
+    /// All positions on the horizontal axis at which a curve has a point, in order.
+    pub fn positions(&self) -> Vec<f64> {
         let mut all: Vec<f64> =
             self.curves.iter().flat_map(|curve| curve.points.iter().map(|point| point.0)).collect();
         all.sort_by(f64::total_cmp);
