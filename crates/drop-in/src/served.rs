@@ -55,7 +55,8 @@ pub const COMMANDS: &[Command] = &[
     ants("antsAffineInitializer", ants::affine_initializer::run).reading(ants::affine_initializer::read),
     ants("antsAI", ants::ai::run).reading(ants::ai::read),
     ants("antsRegistration", ants::registration::run).reading(ants::registration::read).but(&[
-        "-t BSplineSyN and other deformable transforms than SyN",
+        "other deformable transforms than SyN and BSplineSyN",
+        "BSplineSyN of other spline orders than 3",
         "a linear stage after SyN",
         "-j, -k",
         "--minc",
@@ -65,10 +66,8 @@ pub const COMMANDS: &[Command] = &[
         "stages of images on different grids",
         "label interpolations",
     ]),
-    ants("antsRegistrationSyN.sh", ants::syn_script::run).reading(ants::syn_script::read).but(SCRIPT),
-    ants("antsRegistrationSyNQuick.sh", ants::syn_script::run_quick)
-        .reading(ants::syn_script::read_quick)
-        .but(SCRIPT),
+    ants("antsRegistrationSyN.sh", ants::syn_script::run).reading(ants::syn_script::read),
+    ants("antsRegistrationSyNQuick.sh", ants::syn_script::run_quick).reading(ants::syn_script::read_quick),
     ants("antsApplyTransforms", ants::apply_transforms::run)
         .reading(ants::apply_transforms::read)
         .but(&["-d 4", "-n GenericLabel of other interpolations than Linear and NearestNeighbor"]),
@@ -159,9 +158,6 @@ pub const COMMANDS: &[Command] = &[
     ]),
     fsl("invwarp", fsl::warps::invert).but(&["coefficients of fnirt", "constraints of Jacobians"]),
 ];
-
-/// What the registration scripts do not serve.
-const SCRIPT: &[&str] = &["-t b, br, bo"];
 
 const fn ants(name: &'static str, run: Run) -> Command {
     Command { name, suite: Suite::Ants, extent: Extent::AllBut(&[]), run, read: None }

@@ -27,6 +27,16 @@ pub enum Error {
         /// Number of values that the buffer has.
         found: usize,
     },
+    /// A linear map along an axis is empty, or does not fit the values along the axis.
+    #[error(
+        "a linear map along an axis has {rows} rows for {length} values, which do not fit each other or the field"
+    )]
+    AxisMap {
+        /// Number of rows of the map.
+        rows: usize,
+        /// Number of values along the axis.
+        length: usize,
+    },
     /// A curve of intensity has fewer than two points.
     #[error("a curve of intensity needs at least 2 points, found {found}")]
     Curve {

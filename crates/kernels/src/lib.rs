@@ -19,6 +19,7 @@
 //! ```
 
 pub mod apply;
+mod axis_map;
 pub mod bias;
 pub mod cpu;
 #[cfg(feature = "cuda")]
@@ -43,6 +44,7 @@ mod slices;
 mod spline;
 mod term_slabs;
 
+pub use axis_map::AxisMap;
 pub use cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use cuda::Cuda;

@@ -9,7 +9,7 @@ use crate::error::go_on;
 use crate::fields::Side;
 use crate::load::Sources;
 use crate::metrics::{Metrics, PendingSimilarity, Similarity};
-use crate::update::{Step, Updates, Warped};
+use crate::update::{Smoothing, Step, Updates, Warped};
 use crate::{Channel, Error, Options};
 
 /// Memory for the iterations of one level: the warped images, the updates of the displacement fields and the metrics.
@@ -22,11 +22,17 @@ pub(crate) struct Stepper<B: Backend> {
 }
 
 impl<B: Backend> Stepper<B> {
-    pub(crate) fn new(backend: &B, grid: &Grid, sources: [&Sources<B>; 2], options: &Options) -> Result<Self, Error> {
+    pub(crate) fn new(
+        backend: &B,
+        grid: &Grid,
+        sources: [&Sources<B>; 2],
+        options: &Options,
+        splines: Smoothing<B>,
+    ) -> Result<Self, Error> {
         let [fixed, moving] = sources.map(|side| Warped::new(backend, grid.shape, side.mask.is_some()));
         Ok(Stepper {
             warped: [fixed?, moving?],
-            updates: Updates::new(backend, grid, options)?,
+            updates: Updates::new(backend, grid, options, splines)?,
             metrics: Metrics::new(backend, grid, options)?,
             channels: options.channels_with_edges(),
         })

@@ -12,7 +12,7 @@ use crate::fixed::{Fixed, KeptOrMade};
 use crate::iteration::Stepper;
 use crate::load::{Loaded, Sources};
 use crate::metrics::Similarity;
-use crate::update::Step;
+use crate::update::{Smoothing, Step};
 use crate::{Error, Images, LevelOutcome, Metric, Options, Outcome};
 
 /// Registers `moving` to `fixed`, starting from `initial` (fixed → moving, RAS mm).
@@ -151,7 +151,8 @@ impl<B: Backend> Stage<'_, B> {
         let fixed_sources = images.sources(&fixed_smooth, fields.grid(), &AffineTransform::identity());
         let moving_sources = moving.sources(&moving_smooth, fields.grid(), initial);
         let sources = [&fixed_sources, &moving_sources];
-        let stepper = Stepper::new(backend, fields.grid(), sources, options)?;
+        let splines = Smoothing::new(backend, options, full, index, fields.grid())?;
+        let stepper = Stepper::new(backend, fields.grid(), sources, options, splines)?;
         let mut ascent = Ascent { backend, options, index, level, sources, stepper };
         // The energy of a joint histogram rises and falls on its own, whatever the length of the steps.
         let smooth = options.channels.iter().all(|channel| channel.metric != Metric::Mattes);

@@ -13,6 +13,7 @@
 //! | `levels.rs`, `convergence.rs` | the levels, coarse to fine; when a level ends, and when it is undone |
 //! | `iteration.rs`, `metrics.rs`, `update.rs` | one iteration: metrics, the sum of the channels' updates, the step |
 //! | `restriction.rs` | weights on the world components of updates |
+//! | `splines.rs` | B-splines that are fitted to updates and fields, instead of Gaussian smoothing |
 //! | `load.rs` | the images on the device, smoothed for each level |
 //! | `fields.rs`, `relaxation.rs` | the four fields; the two warps composed of them and relaxed |
 //! | `outcome.rs` | the results |
@@ -34,6 +35,7 @@ mod options;
 mod outcome;
 mod relaxation;
 mod restriction;
+mod splines;
 mod update;
 mod valid_data;
 
@@ -44,3 +46,4 @@ pub use fixed::Fixed;
 pub use levels::register;
 pub use options::{Counted, Options};
 pub use outcome::{Iterations, LevelOutcome, Outcome, Relaxed, Scores, Warps};
+pub use splines::Mesh;

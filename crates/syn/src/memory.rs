@@ -44,8 +44,9 @@ pub fn device_bytes(
             false => 0,
         };
         let iterating = iterating(&grid, options) + fixed_mask + moving_mask + windows;
+        let iterating = own * iterating + of_splines(fixed, &grid, options);
         // On a resolution level, memory holds the level's smoothed images, and one more image while they are computed.
-        let working = images * images_of(level, options) + largest.max(own * iterating);
+        let working = images * images_of(level, options) + largest.max(iterating);
         let Some(before) = before else { return working };
         // The displacement fields before a level are kept until the result of the level has been accepted.
         let kept = voxels(before) * 4 * FIELD;
@@ -80,7 +81,9 @@ pub fn host_bytes(fixed: &Grid, moving: &Grid, from: Option<usize>, options: &Op
         let grid = fixed.shrink([level.shrink; 3]);
         let windows = if exact && !lends(&grid, options) { CcParameters::TERMS } else { 0 };
         // In addition, the fields before the level are kept.
-        grid.len() * (iterating(&grid, options) + windows) + before.map_or(0, |before| voxels(before) * 4 * FIELD)
+        grid.len() * (iterating(&grid, options) + windows)
+            + of_splines(fixed, &grid, options)
+            + before.map_or(0, |before| voxels(before) * 4 * FIELD)
     });
     // At the end, memory holds the four displacement fields on the fixed image's full grid and the two warps composed
     // of them.
@@ -100,6 +103,12 @@ fn iterating(grid: &Grid, options: &Options) -> usize {
     // The derivatives with respect to both images and a single update, or both updates and as much scratch memory.
     let updates = if in_turn(grid, options) { 2 + FIELD } else { 4 * FIELD };
     4 * FIELD + 2 + updates
+}
+
+/// Memory for the fit of B-splines on the grid of a level, numbers. The mesh is the finest one, of the last level.
+fn of_splines(full: &Grid, grid: &Grid, options: &Options) -> usize {
+    let last = options.levels.len().saturating_sub(1);
+    [options.update_mesh, options.total_mesh].iter().flatten().map(|mesh| mesh.numbers(full, last, grid)).sum()
 }
 
 /// Whether the terms of the metric CC lie in memory of the updates. Later channels have no such memory.
@@ -223,6 +232,18 @@ mod tests {
         // With mutual information as the metric, memory holds no edge images and no window sums per voxel.
         options.channels[0].metric = Metric::Mattes;
         assert_eq!(planned(&options, &[]), 23.0);
+    }
+
+    #[test]
+    fn the_fields_between_the_axes_of_a_fit_are_counted() {
+        let grid = cube(200, 1.0);
+        let fitted = Options { update_mesh: Some(crate::Mesh::Elements([22, 47, 97])), ..options(&[1]) };
+        // Updates are summed, and 25 × 200 × 200, 25 × 50 × 200 and 25 × 50 × 100 vectors lie between the axes.
+        let both = Options { total_variance: 1.0, ..options(&[1]) };
+        let more = 3.0 * (25.0 / 200.0) * (1.0 + 0.25 + 0.125);
+        assert_eq!(scalars(&[], [false; 2], None, &fitted), scalars(&[], [false; 2], None, &both) + more);
+        let host = |options: &Options| host_bytes(&grid, &grid, None, options) as f64 / (SCALAR * grid.len()) as f64;
+        assert_eq!(host(&fitted), host(&both) + more);
     }
 
     #[test]

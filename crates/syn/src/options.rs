@@ -8,7 +8,7 @@ use antsreg_core::{Grid, Unit};
 use antsreg_kernels::{CcDerivative, CcKernels, CcParameters, MiParameters};
 use serde::{Deserialize, Serialize};
 
-use crate::{Channel, Error, Metric};
+use crate::{Channel, Error, Mesh, Metric};
 
 /// The voxels of which winsorising takes shares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +40,14 @@ pub struct Options {
     pub update_variance: f64,
     /// Variance of the Gaussian that smooths the whole displacement field after each update, voxels²; 0 for none.
     pub total_variance: f64,
+    /// Mesh of the B-splines that are fitted to each update, as in ANTs' BSplineSyN; `None` for Gaussian smoothing by
+    /// `update_variance`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub update_mesh: Option<Mesh>,
+    /// Mesh of the B-splines that are fitted to the whole displacement field after each update; `None` for Gaussian
+    /// smoothing by `total_variance`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total_mesh: Option<Mesh>,
     /// Radius of the correlation window, voxels; for the metric CC.
     pub radius: usize,
     /// How the update is derived from the windowed cross-correlation, for the metric CC: from the window around each
@@ -119,6 +127,8 @@ impl Default for Options {
             gradient_step: 0.3,
             update_variance: 2.5,
             total_variance: 0.0,
+            update_mesh: None,
+            total_mesh: None,
             radius: 2,
             derivative: CcDerivative::Exact,
             cc_kernels: CcKernels::Tiled,
@@ -190,6 +200,10 @@ impl Options {
     pub const LONGEST_STEP: f64 = 10.0;
     /// Allowed variances of the Gaussians that smooth updates and fields, voxels².
     pub const VARIANCE: RangeInclusive<f64> = 0.0..=1e4;
+    /// Allowed distances between the knots of B-splines on the first level, mm.
+    pub const KNOTS_MM: RangeInclusive<f64> = 0.1..=1e4;
+    /// Allowed numbers of mesh elements of B-splines along each axis on the first level.
+    pub const ELEMENTS: RangeInclusive<usize> = 1..=4096;
     /// Allowed radii of the correlation window, voxels.
     pub const RADIUS: RangeInclusive<usize> = 1..=32;
     /// Allowed weights of the edge images (gradient magnitudes of the images), relative to the images themselves, whose
@@ -239,6 +253,14 @@ impl Options {
         above_zero("gradient step, voxels", Self::LONGEST_STEP, self.gradient_step)?;
         within("variance of the smoothing of updates, voxels²", Self::VARIANCE, self.update_variance)?;
         within("variance of the smoothing of the whole field, voxels²", Self::VARIANCE, self.total_variance)?;
+        for mesh in [self.update_mesh, self.total_mesh].into_iter().flatten() {
+            match mesh {
+                Mesh::KnotsMm(mm) => within("distance between the knots of B-splines, mm", Self::KNOTS_MM, mm)?,
+                Mesh::Elements(elements) => elements
+                    .into_iter()
+                    .try_for_each(|n| within("number of mesh elements of B-splines", Self::ELEMENTS, n))?,
+            }
+        }
         within("radius of the correlation window, voxels", Self::RADIUS, self.radius)?;
         within("noise, share of the intensity range", Self::NOISE, self.noise)?;
         within("weight of the edge images", Self::EDGE_WEIGHT, self.edge_weight)?;

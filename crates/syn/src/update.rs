@@ -9,7 +9,8 @@ use nalgebra::Matrix3;
 use crate::error::go_on;
 use crate::fields::{INVERSION, Side};
 use crate::load::Sources;
-use crate::{Error, Options, restriction};
+use crate::splines::Splines;
+use crate::{Error, Mesh, Options, restriction};
 
 /// Number of voxels from which a level is large: memory matters more than the time to start kernels.
 const LARGE: usize = 1 << 21;
@@ -26,6 +27,8 @@ pub(crate) fn in_turn(grid: &Grid, options: &Options) -> bool {
         && options.channels_with_edges().len() == 1
         && options.restrict == [1.0; 3]
         && options.total_variance == 0.0
+        && options.update_mesh.is_none()
+        && options.total_mesh.is_none()
 }
 
 /// The fixed or the moving image of the channel (pair of images) that is being processed, in the middle space. The
@@ -66,7 +69,45 @@ pub(crate) struct Updates<B: Backend> {
     spacing: [f64; 3],
     /// Matrix that multiplies each update, for weights on its world components; `None` if all weights are 1.
     restriction: Option<Matrix3<f64>>,
+    splines: Smoothing<B>,
     memory: Memory<B>,
+}
+
+/// The B-splines that are fitted instead of Gaussian smoothing.
+pub(crate) struct Smoothing<B: Backend> {
+    /// Those that are fitted to updates.
+    update: Option<Splines<B>>,
+    /// Those that are fitted to the displacement fields after each update.
+    total: Option<Splines<B>>,
+}
+
+impl<B: Backend> Smoothing<B> {
+    /// The B-splines of the level with the number `level` and the grid `grid`. `full` is the grid of the fixed image.
+    pub(crate) fn new(
+        backend: &B,
+        options: &Options,
+        full: &Grid,
+        level: usize,
+        grid: &Grid,
+    ) -> Result<Smoothing<B>, Error> {
+        let splines =
+            |mesh: Option<Mesh>| mesh.map(|mesh| Splines::new(backend, &mesh, full, level, grid)).transpose();
+        Ok(Smoothing { update: splines(options.update_mesh)?, total: splines(options.total_mesh)? })
+    }
+}
+
+/// Smooths two fields by B-splines or, without these, by a Gaussian.
+fn smooth<B: Backend>(
+    backend: &B,
+    splines: &mut Option<Splines<B>>,
+    variance: f64,
+    fields: [&mut B::Field; 2],
+    scratch: [&mut B::Field; 2],
+) -> Result<(), Error> {
+    match splines {
+        Some(splines) => fields.into_iter().try_for_each(|field| splines.smooth(backend, field)),
+        None => Ok(backend.smooth_both_fields(fields, variance, scratch)?),
+    }
 }
 
 /// The memory for the updates of one level.
@@ -116,7 +157,7 @@ impl<B: Backend> Sums<B> {
 }
 
 impl<B: Backend> Updates<B> {
-    pub(crate) fn new(backend: &B, grid: &Grid, options: &Options) -> Result<Self, Error> {
+    pub(crate) fn new(backend: &B, grid: &Grid, options: &Options, splines: Smoothing<B>) -> Result<Self, Error> {
         let memory = match in_turn(grid, options) {
             true => Memory::InTurn {
                 derivatives: [backend.image(grid.shape)?, backend.image(grid.shape)?],
@@ -130,7 +171,7 @@ impl<B: Backend> Updates<B> {
             }),
         };
         let restriction = restriction::matrix(grid, options.restrict);
-        Ok(Updates { spacing: grid.spacing.into(), restriction, memory })
+        Ok(Updates { spacing: grid.spacing.into(), restriction, splines, memory })
     }
 
     /// Where the metric of channel `n` (pair of images) writes its output, and memory that it may use meanwhile.
@@ -186,13 +227,14 @@ impl<B: Backend> Updates<B> {
                     restriction::restrict(backend, matrix, sums, next)?;
                 }
                 go_on(observer.poll())?;
-                backend.smooth_both_fields(sums.each_mut(), options.update_variance, next.each_mut())?;
+                let Smoothing { update, total } = &mut self.splines;
+                smooth(backend, update, options.update_variance, sums.each_mut(), next.each_mut())?;
                 go_on(observer.poll())?;
                 let fields = [&mut fixed.to_middle, &mut moving.to_middle];
                 backend.advance_both(fields, sums.each_ref(), length)?;
                 go_on(observer.poll())?;
                 let fields = [&mut fixed.to_middle, &mut moving.to_middle];
-                backend.smooth_both_fields(fields, options.total_variance, next.each_mut())?;
+                smooth(backend, total, options.total_variance, fields, next.each_mut())?;
             }
         }
         go_on(observer.poll())?;
@@ -250,7 +292,8 @@ mod tests {
     fn both(sums: [cpu::Field; 2]) -> Updates<Cpu> {
         let next = [0; 2].map(|_| Cpu.field(SHAPE).expect("a field"));
         let memory = Memory::Both(Sums { sums, next, first_magnitudes: [0.0; 2], lends: false });
-        Updates { spacing: [1.0, 1.2, 0.9], restriction: None, memory }
+        let splines = Smoothing { update: None, total: None };
+        Updates { spacing: [1.0, 1.2, 0.9], restriction: None, splines, memory }
     }
 
     /// Moves test fields one step along updates.
@@ -290,6 +333,33 @@ mod tests {
             .expect("one shape");
         assert_eq!(vectors(&rough.to_middle), vectors(&smooth.to_middle));
         assert_ne!(vectors(&stepped(0.0, false)[0].to_middle), vectors(&smooth.to_middle));
+    }
+
+    #[test]
+    fn splines_take_the_place_of_the_gaussian() {
+        let grid = Grid::axis_aligned(SHAPE, [1.0, 1.2, 0.9]);
+        let mesh = Mesh::Elements([5, 6, 4]);
+        let moved = |splines: [bool; 2]| {
+            let [update, total] = splines
+                .map(|wanted| wanted.then(|| Splines::new(&Cpu, &mesh, &grid, 0, &grid).expect("a mesh that fits")));
+            let mut updates = both([field(&waves()), field(&waves())]);
+            updates.splines = Smoothing { update, total };
+            let zeros = || Cpu.field(SHAPE).expect("a field");
+            let sides = [0; 2].map(|_| Side { to_middle: zeros(), from_middle: zeros() });
+            let options = Options { gradient_step: 0.9, update_variance: 0.0, ..Options::default() };
+            let [side, _] = step(&mut updates, &options, false, sides);
+            vectors(&side.to_middle)
+        };
+        let fitted = |mut field: cpu::Field| {
+            let mut splines = Splines::new(&Cpu, &mesh, &grid, 0, &grid).expect("a mesh that fits");
+            splines.smooth(&Cpu, &mut field).expect("one shape");
+            field
+        };
+        let mut expected = Cpu.field(SHAPE).expect("a field");
+        Cpu.advance(&mut expected, &fitted(field(&waves())), -0.9).expect("one shape");
+        assert_eq!(moved([true, false]), vectors(&expected));
+        assert_eq!(moved([true, true]), vectors(&fitted(expected)));
+        assert_ne!(moved([false, false]), moved([true, false]));
     }
 
     #[test]
@@ -410,6 +480,8 @@ mod tests {
             Options { restrict: [1.0, 1.0, 0.0], ..plain.clone() },
             Options { total_variance: 0.5, ..plain.clone() },
             Options { edge_weight: 0.5, ..plain.clone() },
+            Options { update_mesh: Some(Mesh::KnotsMm(26.0)), ..plain.clone() },
+            Options { total_mesh: Some(Mesh::KnotsMm(26.0)), ..plain.clone() },
         ] {
             assert!(!in_turn(&large, &other), "{other:?}");
         }

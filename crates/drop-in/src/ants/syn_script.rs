@@ -8,8 +8,8 @@ use super::registration;
 use crate::call::Call;
 
 const HELP: &str = "\
-Served by antsreg-gpu: -d 2|3  -f FIXED  -m MOVING  -o PREFIX  -t t|r|a|s|sr|so  -i INITIAL  -x FIXED_MASK[,MOVING_MASK]
-  -n THREADS  -r RADIUS (antsRegistrationSyN.sh) or BINS (Quick)  -g STEP  -p f|d  -j 0|1  -y 0|1  -z 0|1  -e SEED
+Served by antsreg-gpu: -d 2|3  -f FIXED  -m MOVING  -o PREFIX  -t t|r|a|s|sr|so|b|br|bo  -i INITIAL  -x FIXED_MASK[,MOVING_MASK]
+  -n THREADS  -r RADIUS (antsRegistrationSyN.sh) or BINS (Quick)  -g STEP  -s KNOTS_MM  -p f|d  -j 0|1  -y 0|1  -z 0|1  -e SEED
 
 Several -f and -m give SyN several pairs of images. -i and -x may be given several times, as in ANTs' scripts.
 ";
@@ -41,6 +41,8 @@ struct Options {
     /// Radius of windowed cross-correlation in voxels, or number of intensity bins of mutual information.
     size: String,
     step: String,
+    /// Distance between the knots of B-splines on the first level, mm.
+    knots: String,
     single: bool,
     match_histograms: String,
     reproducible: bool,
@@ -105,6 +107,7 @@ fn parse(words: &[String], script: Script) -> Result<Options, Refusal> {
         threads: None,
         size: if script == Script::Full { "2" } else { "32" }.into(),
         step: "0.2".into(),
+        knots: "26".into(),
         single: false,
         match_histograms: "0".into(),
         reproducible: false,
@@ -134,10 +137,9 @@ fn parse(words: &[String], script: Script) -> Result<Options, Refusal> {
             "-j" => options.match_histograms = value,
             "-y" => options.reproducible = value == "1",
             "-z" => options.collapse = value,
-            // The script's option `-s` is the distance between the knots of B-spline transforms, which are not
-            // supported. Its option `-e` is a random seed, which has no effect, because this program uses no random
-            // numbers.
-            "-s" | "-e" => {}
+            "-s" => options.knots = value,
+            // A random seed has no effect, because this program uses no random numbers.
+            "-e" => {}
             _ => return Err(Refusal::new(flag, "this script has no such option")),
         }
     }
@@ -156,14 +158,13 @@ fn arguments(options: &Options, script: Script, large: bool) -> Result<Vec<Strin
     let transform = options.transform.as_str();
     let linear: &[&str] = match transform {
         "t" => &["Translation"],
-        "r" | "sr" => &["Rigid"],
-        "a" | "s" => &["Rigid", "Affine"],
-        "so" => &[],
-        "b" | "br" | "bo" => {
-            let why = "splines as deformable transforms are not supported";
-            return Err(Refusal::new(format!("-t {transform}"), why).instead("use `-t s`, `-t sr` or `-t so`"));
+        "r" | "sr" | "br" => &["Rigid"],
+        "a" | "s" | "b" => &["Rigid", "Affine"],
+        "so" | "bo" => &[],
+        _ => {
+            let expected = "expected the transform t, r, a, s, sr, so, b, br or bo";
+            return Err(Refusal::new(format!("-t {transform}"), expected));
         }
-        _ => return Err(Refusal::new(format!("-t {transform}"), "expected the transform t, r, a, s, sr or so")),
     };
     let (fixed, moving, output) = (&options.fixed[0], &options.moving[0], &options.output);
     let last = if script == Script::Full { [100, 20] } else { [0, 0] };
@@ -179,7 +180,7 @@ fn arguments(options: &Options, script: Script, large: bool) -> Result<Vec<Strin
     ];
     line.extend(options.masks.iter().map(|mask| format!("--masks=[{mask}]")));
     line.extend(match (options.initial.as_slice(), transform) {
-        ([], "so") => vec!["--initial-moving-transform=Identity".to_owned()],
+        ([], "so" | "bo") => vec!["--initial-moving-transform=Identity".to_owned()],
         ([], _) => vec![format!("--initial-moving-transform=[{fixed},{moving},1]")],
         (given, _) => given.iter().map(|start| format!("--initial-moving-transform={start}")).collect(),
     });
@@ -195,17 +196,20 @@ fn arguments(options: &Options, script: Script, large: bool) -> Result<Vec<Strin
             format!("--smoothing-sigmas={}vox", levels.1),
         ]);
     }
-    if ["s", "sr", "so"].contains(&transform) {
+    if ["s", "sr", "so", "b", "br", "bo"].contains(&transform) {
         let (metric, size) = match (script, options.reproducible) {
             (Script::Full, _) => ("CC", options.size.as_str()),
             (Script::Quick, true) => ("CC", "2"),
             (Script::Quick, false) => ("MI", options.size.as_str()),
         };
-        line.push(format!("--transform=SyN[{},3,0]", options.step));
+        line.push(match transform.starts_with('b') {
+            true => format!("--transform=BSplineSyN[{},{},0,3]", options.step, options.knots),
+            false => format!("--transform=SyN[{},3,0]", options.step),
+        });
         let pairs = options.fixed.iter().zip(&options.moving);
         line.extend(pairs.map(|(fixed, moving)| format!("--metric={metric}[{fixed},{moving},1,{size}]")));
         let (iterations, factors, sigmas) = match (transform, large) {
-            ("sr", _) => ("50", "2x1", "1x0"),
+            ("sr" | "br", _) => ("50", "2x1", "1x0"),
             (_, true) => ("100x100x70x50", "10x6x4x2x1", "5x3x2x1x0"),
             (_, false) => ("100x70x50", "8x4x2x1", "3x2x1x0"),
         };
@@ -254,9 +258,21 @@ mod tests {
     }
 
     #[test]
+    fn splines_have_the_stages_of_the_gaussian() {
+        for (kind, of_syn) in [("b", "s"), ("br", "sr"), ("bo", "so")] {
+            let line =
+                |kind: &str| read(&format!("-f f.nii -m m.nii -t {kind} -s 40"), Script::Full).expect("a line");
+            let expected = line(of_syn).replace("SyN[0.2,3,0]", "BSplineSyN[0.2,40,0,3]");
+            assert_eq!(line(kind), expected);
+        }
+        let line = read("-f f.nii -m m.nii -t bo", Script::Quick).expect("a line");
+        assert!(line.contains("--transform=BSplineSyN[0.2,26,0,3]"), "{line}");
+    }
+
+    #[test]
     fn what_is_not_served_is_named() {
         for (line, expected) in
-            [("-f f -m m -t b", "-t b"), ("-f f -m m -t x", "-t x"), ("-f f -q 1", "-q"), ("-f f", "-f and -m")]
+            [("-f f -m m -t bx", "-t bx"), ("-f f -m m -t x", "-t x"), ("-f f -q 1", "-q"), ("-f f", "-f and -m")]
         {
             assert_eq!(read(line, Script::Full).expect_err(line).option, expected);
         }

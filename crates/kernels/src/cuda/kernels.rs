@@ -59,6 +59,7 @@ module!(Invert, "invert", [invert]);
 module!(Jacobian, "jacobian", [jacobian_determinant]);
 module!(JointHistogram, "joint_histogram", [joint_rows_trilinear, joint_rows_partial, joint_counts, joint_entropies]);
 module!(Layout, "layout", [split_vectors, split_turned, join_vectors, join_turned, turned_planes, round_vectors]);
+module!(MapAxis, "map_axis", [map_axis]);
 module!(Mattes, "mattes", [mattes_histograms, mattes_logarithms, mattes_gradient, mattes_gradient_wide]);
 module!(MaxNorm, "max_norm", [max_norm]);
 module!(Mix, "mix", [magnitude, add_scaled]);
@@ -203,6 +204,7 @@ groups!(
     jacobian: Jacobian,
     joint_histogram: JointHistogram,
     layout: Layout,
+    map_axis: MapAxis,
     mattes: Mattes,
     max_norm: MaxNorm,
     mix: Mix,

@@ -43,6 +43,7 @@ pub use bias::BiasMesh;
 pub use code::{Code, Embedded};
 pub use device::{DeviceInfo, KeptContext, Memory, has_driver};
 pub use field::Field;
+pub use fields::DeviceAxisMap;
 pub use image::Image;
 pub use kernels::{KernelGroup, Preload, all_code};
 pub use profile::KernelTime;

@@ -5,10 +5,13 @@ use antsreg_core::jacobian::JacobianSummary;
 use nalgebra::Matrix3;
 
 use super::Memory;
-use crate::{Error, InverseConsistency, InversionLimits};
+use crate::{AxisMap, Error, InverseConsistency, InversionLimits};
 
 /// Operations on displacement fields. Conventions are those of [`Backend`](crate::Backend).
 pub trait Fields: Memory {
+    /// A linear map along one axis in the memory of the device.
+    type AxisMap: Send + Sync + 'static;
+
     /// Computes the update of one image from the derivatives of a metric, as
     /// [`MetricOutput::Updates`](crate::MetricOutput::Updates) describes, and smooths it as
     /// [`smooth_both_fields`](Fields::smooth_both_fields) does. The bits are those of one after the other. `spacing` is in
@@ -113,6 +116,20 @@ pub trait Fields: Memory {
         field: &Self::Field,
         out_to_field: &AffineTransform,
         matrix: &Matrix3<f64>,
+        out: &mut Self::Field,
+    ) -> Result<(), Error>;
+
+    /// Copies a linear map along one axis to the device.
+    fn axis_map(&self, map: &AxisMap) -> Result<Self::AxisMap, Error>;
+
+    /// Applies a linear map to the vectors of a field along one axis (0 to 2): each result is a weighted sum of
+    /// successive vectors, in their order. `out` has the shape of the field, with as many voxels along the axis as the
+    /// map has results ([`AxisMap::mapped`]).
+    fn map_axis(
+        &self,
+        field: &Self::Field,
+        axis: usize,
+        map: &Self::AxisMap,
         out: &mut Self::Field,
     ) -> Result<(), Error>;
 

@@ -2,7 +2,7 @@ use std::io::Read;
 
 use antsreg_core::AffineTransform;
 use antsreg_kernels::ops::{Fields, Memory};
-use antsreg_kernels::{Cpu, InversionLimits};
+use antsreg_kernels::{AxisMap, Cpu, Error, InversionLimits};
 use nalgebra::{Matrix3, Vector3};
 
 use super::naive::{self, displaced, field_at, index, on_border};
@@ -371,4 +371,53 @@ fn one_thread_advances_and_adds_a_column_of_voxels() {
     let expected = first.iter().flatten().zip(then.iter().flatten());
     // The tolerance allows for three roundings to single precision: of the scale, the product and the sum.
     assert!(worst(added.as_flattened(), expected.map(|(a, b)| f64::from(*a) - 1.7 * f64::from(*b))) < 1e-6);
+}
+
+#[test]
+fn a_map_along_an_axis_is_a_weighted_sum_of_successive_vectors() {
+    for shape in SHAPES {
+        let vectors = scene::rough_field(shape, 2.0, 13);
+        for axis in 0..3 {
+            // Rows of different lengths, of which some begin near the end of the axis.
+            let length = shape[axis];
+            let rows: Vec<(usize, Vec<f64>)> = (0..length + 2)
+                .map(|row| {
+                    let first = row * 7 % length;
+                    let weights = (0..(length - first).min(1 + row % 5)).map(|k| 0.3 - 0.1 * (k + row) as f64 % 0.7);
+                    (first, weights.collect())
+                })
+                .collect();
+            let map = AxisMap::new(length, &rows).unwrap();
+            let mut out = Cpu.field(map.mapped(shape, axis)).unwrap();
+            Cpu.map_axis(&uploaded(shape, &vectors), axis, &Cpu.axis_map(&map).unwrap(), &mut out).unwrap();
+            let expected = voxels(map.mapped(shape, axis)).flat_map(|voxel| {
+                let (first, weights) = &rows[voxel[axis]];
+                let mut sum = [0.0; 3];
+                for (k, weight) in weights.iter().enumerate() {
+                    let mut from = voxel;
+                    from[axis] = first + k;
+                    let vector = vectors[index(shape, from)];
+                    (0..3).for_each(|c| sum[c] += weight * f64::from(vector[c]));
+                }
+                sum
+            });
+            // The tolerance is the rounding error of five products of up to 1 in single precision.
+            assert!(worst(downloaded(&out).as_flattened(), expected) < 2e-6, "shape {shape:?}, axis {axis}");
+        }
+    }
+}
+
+#[test]
+fn a_map_that_does_not_fit_is_refused() {
+    for (length, rows) in [(3, vec![]), (0, vec![(0, vec![])]), (3, vec![(1, vec![1.0; 3])])] {
+        assert!(matches!(AxisMap::new(length, &rows), Err(Error::AxisMap { .. })), "{length} {rows:?}");
+    }
+    let map = AxisMap::new(4, &[(0, vec![1.0]), (3, vec![1.0])]).unwrap();
+    let field = uploaded([4, 5, 3], &[[1.0; 3]; 60]);
+    let mut out = Cpu.field([2, 5, 3]).unwrap();
+    assert!(Cpu.map_axis(&field, 0, &map, &mut out).is_ok());
+    assert!(matches!(Cpu.map_axis(&field, 1, &map, &mut out), Err(Error::AxisMap { .. })));
+    assert!(matches!(Cpu.map_axis(&field, 3, &map, &mut out), Err(Error::AxisMap { .. })));
+    let mut other = Cpu.field([2, 5, 4]).unwrap();
+    assert!(matches!(Cpu.map_axis(&field, 0, &map, &mut other), Err(Error::Shape { .. })));
 }

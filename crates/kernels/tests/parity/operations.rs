@@ -2,7 +2,7 @@
 
 use antsreg_core::AffineTransform;
 use antsreg_core::io::Deflated;
-use antsreg_kernels::{Backend, DistanceLimits, Error, InversionLimits, RelaxLimits, RelaxRound, Sampling};
+use antsreg_kernels::{AxisMap, Backend, DistanceLimits, Error, InversionLimits, RelaxLimits, RelaxRound, Sampling};
 use nalgebra::Matrix3;
 
 use crate::inspected::Inspected;
@@ -357,6 +357,20 @@ fn fields<B: Inspected>(out: &mut Outcomes<'_, B>, world: &World) -> Result<(), 
         scores(out, &format!("steep{name}"), [&steep, &then], mask)?;
     }
 
+    for axis in 0..3 {
+        // Some rows end at the last voxel of the axis, and one has more weights than the others.
+        let length = shape[axis];
+        let rows: Vec<(usize, Vec<f64>)> = (0..2 * length + 1)
+            .map(|row| {
+                let first = row * 5 % length;
+                (first, (0..(length - first).min(2 + row % 4)).map(|k| 0.4 - 0.15 * (k + row % 3) as f64).collect())
+            })
+            .collect();
+        let map = AxisMap::new(length, &rows)?;
+        let mut mapped = backend.field(map.mapped(shape, axis))?;
+        backend.map_axis(&first, axis, &backend.axis_map(&map)?, &mut mapped)?;
+        out.field(format!("map_axis, axis {axis}"), EXACT, &mapped)?;
+    }
     let mut resized = backend.field(world.other_shape)?;
     let back = world.map(0.1).inverse().unwrap_or_else(AffineTransform::identity);
     backend.resize_field(&first, &back, &matrix.cast(), &mut resized)?;

@@ -1,6 +1,6 @@
 //! The options of the deformable stage.
 
-use antsreg_syn::{Metric, Options};
+use antsreg_syn::{Mesh, Metric, Options};
 
 use super::Opt;
 use super::value::{Number, Range, joined};
@@ -20,10 +20,17 @@ pub(super) fn options() -> Vec<Opt> {
             "Largest number of iterations on each level"),
         Opt::number("--gradient-step VOXELS", Range::above_zero(Options::LONGEST_STEP), |recipe| Some(&mut recipe.syn.gradient_step),
             "Length of a step: the largest displacement that an iteration adds, voxels of the level"),
+        mesh("--update-mesh MESH", |recipe| &mut recipe.syn.update_mesh,
+            "B-splines that are fitted to each update instead of Gaussian smoothing, as in ANTs' BSplineSyN: distance between knots, mm, or \
+            number of mesh elements along each axis. Each level has twice as many elements as the level before; or none"),
+        mesh("--total-mesh MESH", |recipe| &mut recipe.syn.total_mesh,
+            "B-splines that are fitted to the whole field after each update instead of Gaussian smoothing; or none"),
         Opt::number("--update-variance VOXELS²", Options::VARIANCE, |recipe| Some(&mut recipe.syn.update_variance),
-            "Smoothing of each update: variance, voxels² of the level"),
+            "Smoothing of each update: variance, voxels² of the level")
+            .needing("--update-mesh", |recipe| recipe.syn.update_mesh.is_none()),
         Opt::number("--total-variance VOXELS²", Options::VARIANCE, |recipe| Some(&mut recipe.syn.total_variance),
-            "Smoothing of the whole field after each update: variance, voxels² of the level; 0 for none"),
+            "Smoothing of the whole field after each update: variance, voxels² of the level; 0 for none")
+            .needing("--total-mesh", |recipe| recipe.syn.total_mesh.is_none()),
         metric(),
         of_mattes(Opt::number("--metric-bins N", Options::BINS, |recipe| Some(&mut recipe.syn.bins),
             "Number of intensity bins of each image for mutual information; two at each end lie beyond the range of the intensities")),
@@ -100,6 +107,24 @@ fn winsorise() -> Opt {
         set,
         get,
     )
+}
+
+/// The mesh of B-splines: distance between knots, or number of elements along each axis.
+fn mesh(usage: &'static str, field: fn(&mut Recipe) -> &mut Option<Mesh>, text: &'static str) -> Opt {
+    let (knots, elements) = (Range::from(Options::KNOTS_MM), Range::from(Options::ELEMENTS));
+    let set = move |recipe: &mut Recipe, text: &str| {
+        *field(recipe) = match text {
+            "none" => None,
+            numbers if numbers.contains('x') => {
+                Some(Mesh::Elements(usize::read_list(numbers, 'x', elements)?.try_into().ok()?))
+            }
+            mm => Some(Mesh::KnotsMm(f64::read(mm, knots)?)),
+        };
+        Some(())
+    };
+    let expected = format!("a number {knots}, such as 26, three whole numbers {elements}, such as 7x8x7, or none");
+    let get = move |recipe: &mut Recipe| Some(field(recipe).map_or("none".into(), |mesh| mesh.to_string()));
+    Opt { quiet: true, ..Opt::new(usage, expected, text, set, get) }
 }
 
 fn restrict_deformation() -> Opt {

@@ -65,6 +65,16 @@ fn an_option_is_shown_as_it_is_set() {
 }
 
 #[test]
+fn a_mesh_is_shown_in_the_place_of_a_variance() {
+    let recipe = applied(Model::Syn, &[("update_mesh", "26.5"), ("total-mesh", "7x8x6")]).expect("taken");
+    let options = recipe.options([60; 3]).expect("they agree");
+    let shown: Vec<_> = options.stages.iter().flat_map(|stage| shown(stage, false)).collect();
+    let of = |name: &str| shown.iter().find(|(long, _)| long.ends_with(name)).map(|(_, value)| value.as_str());
+    assert_eq!([of("update-mesh"), of("total-mesh")], [Some("26.5"), Some("7x8x6")]);
+    assert_eq!([of("update-variance"), of("total-variance")], [None; 2]);
+}
+
+#[test]
 fn an_option_takes_its_default() {
     for option in all().iter().filter(|option| !option.is_flag()) {
         let mut recipe = Recipe { dof: Some(6), ..Recipe::new(Preset::Default) };
@@ -95,6 +105,13 @@ fn ranges_are_those_of_the_stages() {
         ("dof", "8", "3, 6, 7, 9 or 12 for volumes, 2, 3, 4, 5 or 6 for slices"),
         ("robust-range", "0.9,0.1", "two shares of the voxels from 0 to 1"),
         ("winsorise", "0.9,0.1", "two shares of the voxels from 0 to 1"),
+        (
+            "update-mesh",
+            "0.05",
+            "a number from 0.1 to 10000, such as 26, three whole numbers from 1 to 4096, such as 7x8x7, or none",
+        ),
+        ("total-mesh", "7x8", "a number from 0.1"),
+        ("total-mesh", "7x0x8", "a number from 0.1"),
         ("restrict-deformation", "0x0x0", "three numbers from 0 to 1000, not all 0"),
         ("restrict-deformation", "nanx1x1", "three numbers"),
         ("bbr-slope", "inf", "a number that is finite"),
@@ -117,6 +134,16 @@ fn what_has_no_effect_is_refused() {
         (Model::Rigid, &[("cc-radius", "3")][..], "--cc-radius has no effect with --transform rigid"),
         (Model::Rigid, &[("dof", "6")], "--dof has no effect with --transform rigid"),
         (Model::SynOnly, &[("cost", "nmi")], "--cost has no effect with --transform syn-only"),
+        (
+            Model::Syn,
+            &[("update-variance", "1"), ("update-mesh", "26")],
+            "--update-variance has no effect with --update-mesh 26",
+        ),
+        (
+            Model::Syn,
+            &[("total-mesh", "7x8x6"), ("total-variance", "1")],
+            "--total-variance has no effect with --total-mesh 7x8x6",
+        ),
         (Model::Syn, &[("cost", "ncc"), ("bins", "64")], "--bins has no effect with --cost ncc"),
         (Model::Syn, &[("bbr-slope", "1"), ("cost", "nmi")], "--bbr-slope has no effect with --cost nmi"),
         (

@@ -26,6 +26,8 @@ fn options_come_back_from_json() {
         noise: 0.1 + 0.2,
         gradient_step: 1.0 / 49.0 * 49.0 / 3.0,
         restrict: [1.0, 0.0, 0.5],
+        update_mesh: Some(Mesh::KnotsMm(26.5)),
+        total_mesh: Some(Mesh::Elements([7, 8, 1])),
         winsorise: None,
         match_histograms: true,
         sigmas_mm: Some(vec![4.0, 2.0, 1.0, 0.1]),
@@ -78,11 +80,13 @@ fn options() -> Options {
 #[test]
 fn what_is_within_its_range_is_taken() {
     assert!(Options::default().check().is_ok());
-    let least: [fn(&mut Options); 16] = [
+    let least: [fn(&mut Options); 18] = [
         |o| o.channels[1].weight = 1e-3,
         |o| o.gradient_step = 10.0,
         |o| o.update_variance = 0.0,
         |o| o.total_variance = 1e4,
+        |o| o.update_mesh = Some(Mesh::KnotsMm(0.1)),
+        |o| o.total_mesh = Some(Mesh::Elements([1, 4096, 1])),
         |o| o.radius = 32,
         |o| o.noise = 0.0,
         |o| o.edge_weight = 1e3,
@@ -105,7 +109,7 @@ fn what_is_within_its_range_is_taken() {
 
 #[test]
 fn what_is_beyond_its_range_is_named() {
-    let cases: [Case; 41] = [
+    let cases: [Case; 43] = [
         (|o| o.channels[1].weight = 0.0, "weight of channel 2: expected a number from 0.001 to 1000, found 0"),
         (|o| o.channels[0].weight = f64::INFINITY, "weight of channel 1"),
         (|o| o.channels.clear(), "channels: expected at least one, found none"),
@@ -115,6 +119,14 @@ fn what_is_beyond_its_range_is_named() {
         (|o| o.update_variance = -0.1, "smoothing of updates"),
         (|o| o.update_variance = f64::NAN, "smoothing of updates"),
         (|o| o.total_variance = 10001.0, "smoothing of the whole field"),
+        (
+            |o| o.update_mesh = Some(Mesh::KnotsMm(f64::NAN)),
+            "knots of B-splines, mm: expected a number from 0.1 to 10000",
+        ),
+        (
+            |o| o.total_mesh = Some(Mesh::Elements([7, 0, 7])),
+            "mesh elements of B-splines: expected a number from 1 to 4096",
+        ),
         (|o| o.radius = 0, "radius of the correlation window, voxels: expected a number from 1 to 32, found 0"),
         (|o| o.radius = 33, "radius"),
         (|o| o.noise = -1.0, "noise"),

@@ -21,7 +21,7 @@ use crate::call::Call;
 
 const HELP: &str = "\
 Served by antsreg-gpu: -d 2|3  -o PREFIX  -t TARGET  -g ATLAS -l LABELS …  -m 0|1 (majority vote)  -k 0|1 (keep files)
-  -q 0|1 (quick registration)  -f 0|1 (single precision)  -p POSTERIORS%04d.nii.gz  -y t|r|a|s|sr|so
+  -q 0|1 (quick registration)  -f 0|1 (single precision)  -p POSTERIORS%04d.nii.gz  -y t|r|a|s|sr|so|b|br|bo
   -x majorityvoting|or|none|MASK
 
 Writes PREFIXLabels.nii.gz and PREFIXIntensity.nii.gz, or PREFIXMajorityVotingLabels.nii.gz. -c, -j, -r, -u, -v, -w and -z,

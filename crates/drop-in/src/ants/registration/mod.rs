@@ -30,7 +30,7 @@ const HELP: &str = "\
 antsRegistration, served by antsreg-gpu. The options are those of ANTs:
   -d 2|3  -o PREFIX | [PREFIX,WARPED] | [PREFIX,WARPED,INVERSEWARPED]  -a 0|1  -z 0|1  -i 0|1  --float 0|1  -n INTERPOLATION
   -r FILE | [FILE,0|1] | [FIXED,MOVING,0|1|2]  -q FIXED_START  -x MASK | [FIXED,MOVING]  -w [LOW,HIGH]  -u 0|1  -g AxBxC  -v 0|1
-  and for each stage  -t Translation|Rigid|Similarity|Affine|SyN[...]  -m CC|Mattes|MI|GC|MeanSquares|Demons[...]
+  and for each stage  -t Translation|Rigid|Similarity|Affine|SyN|BSplineSyN[...]  -m CC|Mattes|MI|GC|MeanSquares|Demons[...]
                       -c [ITERATIONS,THRESHOLD,WINDOW]  -f FACTORS  -s SIGMAS(vox|mm)
 Options that cannot be honoured are refused. One line on standard error lists the options that other methods replace.
 Environment variables: ANTSREG_DEVICE=cpu|cuda|cuda:N,

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use antsreg_kernels::apply;
 use antsreg_register::linear::Dof;
+use antsreg_register::syn::Mesh;
 use antsreg_study::transforms::TransformFile;
 
 /// Parsed options and file names of a command line of `antsRegistration`.
@@ -103,7 +104,7 @@ pub struct StageRequest {
 pub enum TransformRequest {
     /// A linear transform, such as rigid or affine, given by its degrees of freedom.
     Linear(Dof),
-    /// The transform SyN (symmetric normalization), with the parameters of its command line.
+    /// The transform SyN (symmetric normalization) or BSplineSyN, with the parameters of its command line.
     Syn {
         /// Gradient step of SyN, voxels.
         step: f64,
@@ -111,6 +112,8 @@ pub enum TransformRequest {
         update_variance: f64,
         /// Variance of the smoothing of the whole displacement field, voxels².
         total_variance: f64,
+        /// Meshes of the B-splines that BSplineSyN fits to updates and to the whole displacement field.
+        meshes: [Option<Mesh>; 2],
     },
 }
 

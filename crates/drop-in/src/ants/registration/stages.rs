@@ -3,6 +3,7 @@
 
 use antsreg_console::Refusal;
 use antsreg_register::linear::Dof;
+use antsreg_register::syn::Mesh;
 
 use super::request::{LevelRequest, MetricKind, MetricRequest, StageRequest, TransformRequest};
 use crate::ants::words::{Given, Value};
@@ -118,9 +119,15 @@ fn transform(value: &Value) -> Result<TransformRequest, Refusal> {
             step: number(0, 0.25)?,
             update_variance: number(1, 3.0)?,
             total_variance: number(2, 0.0)?,
+            meshes: [None; 2],
         }),
-        "bsplinesyn" => Err(Refusal::new(option(), "BSplineSyN is not supported")
-            .instead("use SyN[gradientStep,3,0], or ANTSREG_FALLBACK=1 to run the next antsRegistration on PATH")),
+        "bsplinesyn" => {
+            if number(3, 3.0)? != 3.0 {
+                return Err(Refusal::new(option(), "splines of other orders than 3 are not supported"));
+            }
+            let meshes = [mesh(value, 1)?, mesh(value, 2)?];
+            Ok(TransformRequest::Syn { step: number(0, 0.25)?, update_variance: 0.0, total_variance: 0.0, meshes })
+        }
         "bspline"
         | "ffd"
         | "gaussiandisplacementfield"
@@ -133,7 +140,29 @@ fn transform(value: &Value) -> Result<TransformRequest, Refusal> {
         | "tvdmffd"
         | "exponential"
         | "bsplineexponential" => Err(Refusal::new(option(), "this transform is not supported")),
-        _ => Err(Refusal::new(option(), "expected Translation, Rigid, Similarity, Affine or SyN")),
+        _ => Err(Refusal::new(option(), "expected Translation, Rigid, Similarity, Affine, SyN or BSplineSyN")),
+    }
+}
+
+/// Reads a mesh of BSplineSyN: a distance between knots, mm, or numbers of elements such as `7x8x7`. `None` if there is
+/// none, or if it is 0.
+fn mesh(value: &Value, place: usize) -> Result<Option<Mesh>, Refusal> {
+    let Some(text) = value.parameter(place) else { return Ok(None) };
+    let refuse = || {
+        let expected = "expected a distance between knots, mm, or numbers of mesh elements such as 7x8x7";
+        Refusal::new(format!("--transform {}", value.text), format!("{expected}, found `{text}`"))
+    };
+    if !text.contains('x') {
+        let mm: f64 = text.parse().map_err(|_| refuse())?;
+        return Ok((mm != 0.0).then_some(Mesh::KnotsMm(mm)));
+    }
+    let elements: Vec<usize> =
+        text.split('x').map(|n| n.trim().parse()).collect::<Result<_, _>>().map_err(|_| refuse())?;
+    match elements[..] {
+        _ if elements.iter().all(|n| *n == 0) => Ok(None),
+        [x, y, z] => Ok(Some(Mesh::Elements([x, y, z]))),
+        [x, y] => Ok(Some(Mesh::Elements([x, y, 1]))),
+        _ => Err(refuse()),
     }
 }
 

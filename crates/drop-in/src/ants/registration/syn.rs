@@ -26,7 +26,9 @@ pub fn options(
     grid: &Grid,
     replaced: &mut Vec<String>,
 ) -> Result<Options, Refusal> {
-    let TransformRequest::Syn { step, update_variance, total_variance } = stage.transform else {
+    let TransformRequest::Syn { step, update_variance, total_variance, meshes: [update_mesh, total_mesh] } =
+        stage.transform
+    else {
         return Err(Refusal::new(&stage.text, "this transform is not SyN"));
     };
     let mut metrics: Vec<&MetricRequest> = stage.metrics.iter().collect();
@@ -81,12 +83,20 @@ pub fn options(
         iterations: level.iterations,
         reinvert_every: 1,
     };
+    for mesh in [update_mesh, total_mesh].into_iter().flatten().filter(|mesh| mesh.is_too_coarse(grid)) {
+        replaced.push(format!(
+            "the mesh {mesh} of {} is replaced by one of at least 4 elements along each axis",
+            stage.text
+        ));
+    }
     let most = stage.levels.iter().map(|level| level.iterations).max().unwrap_or(0);
     let options = Options {
         channels: metrics.iter().map(channel).collect(),
         gradient_step: step,
         update_variance,
         total_variance,
+        update_mesh,
+        total_mesh,
         radius: sized(false, RADIUS, "radius")?,
         bins: sized(true, BINS, "number of bins")?,
         restrict: restriction(stage),

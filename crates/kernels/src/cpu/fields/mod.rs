@@ -5,6 +5,7 @@ mod inverse_consistency;
 pub(super) mod invert;
 mod jacobian_determinant;
 mod jacobian_summary;
+mod map_axis;
 pub(super) mod newton;
 pub(super) mod residual;
 mod resize_field;
@@ -20,9 +21,11 @@ use super::intensity::smooth;
 use super::{Cpu, Field, Image, widest};
 use crate::ops::Fields;
 use crate::rounding::rounded;
-use crate::{Error, InverseConsistency, InversionLimits};
+use crate::{AxisMap, Error, InverseConsistency, InversionLimits};
 
 impl Fields for Cpu {
+    type AxisMap = AxisMap;
+
     fn smoothed_update(
         &self,
         image: &Image,
@@ -121,6 +124,16 @@ impl Fields for Cpu {
         out: &mut Field,
     ) -> Result<(), Error> {
         resize_field::resize_field(field, out_to_field, matrix, out);
+        Ok(())
+    }
+
+    fn axis_map(&self, map: &AxisMap) -> Result<AxisMap, Error> {
+        Ok(map.clone())
+    }
+
+    fn map_axis(&self, field: &Field, axis: usize, map: &AxisMap, out: &mut Field) -> Result<(), Error> {
+        map.check(axis, field.shape, out.shape)?;
+        map_axis::map_axis(field, axis, map, out);
         Ok(())
     }
 

@@ -2,6 +2,7 @@
 
 mod advance;
 mod invert;
+mod map_axis;
 mod smoothed_update;
 mod statistics;
 mod walk;
@@ -15,14 +16,18 @@ use super::launch::{Affine, Launch, Shape, arguments};
 use super::memory::layout::{over_list, rows};
 use super::{Cuda, Field, Image};
 use crate::ops::Fields;
-use crate::{Error, InverseConsistency, InversionLimits};
+use crate::{AxisMap, Error, InverseConsistency, InversionLimits};
 use walk::walk;
+
+pub use map_axis::DeviceAxisMap;
 
 /// Largest number of slices of a thread that composes fields. With more slices for each thread, too few threads would
 /// remain to fill the GPU.
 const MOST_SLICES: usize = 8;
 
 impl Fields for Cuda {
+    type AxisMap = DeviceAxisMap;
+
     fn smoothed_update(
         &self,
         image: &Image,
@@ -137,6 +142,14 @@ impl Fields for Cuda {
         let [x, y, z] = rows(&matrix.cast());
         // SAFETY: reads are clamped to the shape of `field`, and threads outside the output's shape return.
         unsafe { self.launch(launch, arguments![source, source_shape, map, x, y, z, target, shape]) }
+    }
+
+    fn axis_map(&self, map: &AxisMap) -> Result<DeviceAxisMap, Error> {
+        DeviceAxisMap::new(&self.device, map)
+    }
+
+    fn map_axis(&self, field: &Field, axis: usize, map: &DeviceAxisMap, out: &mut Field) -> Result<(), Error> {
+        map_axis::map_axis(self, field, axis, map, out)
     }
 
     fn jacobian_summary(&self, field: &Field, mask: Option<&Image>) -> Result<JacobianSummary, Error> {

@@ -17,7 +17,25 @@ fn metrics_come_before_or_after_their_transform() {
     assert_eq!(before, after);
     let found = after.expect("two stages");
     assert_eq!(found.iter().map(StageRequest::is_linear).collect::<Vec<_>>(), [true, false]);
-    assert_eq!(found[1].transform, TransformRequest::Syn { step: 0.1, update_variance: 3.0, total_variance: 0.0 });
+    assert_eq!(
+        found[1].transform,
+        TransformRequest::Syn { step: 0.1, update_variance: 3.0, total_variance: 0.0, meshes: [None; 2] }
+    );
+}
+
+#[test]
+fn meshes_are_knots_in_mm_or_elements() {
+    let meshes = |typed: &str| {
+        let found =
+            stages(&format!("-t BSplineSyN[0.1,{typed}] -m CC[f.nii,m.nii,1,4] {LEVELS}")).expect("one stage");
+        match found[0].transform {
+            TransformRequest::Syn { step: 0.1, update_variance: 0.0, total_variance: 0.0, meshes } => meshes,
+            other => unreachable!("{other:?}"),
+        }
+    };
+    assert_eq!(meshes("26,0,3"), [Some(Mesh::KnotsMm(26.0)), None]);
+    assert_eq!(meshes("7x8x6,40"), [Some(Mesh::Elements([7, 8, 6])), Some(Mesh::KnotsMm(40.0))]);
+    assert_eq!(meshes("7x8,0x0"), [Some(Mesh::Elements([7, 8, 1])), None]);
 }
 
 #[test]
@@ -45,7 +63,8 @@ fn levels_thresholds_and_units_are_those_typed() {
 fn what_is_missing_or_not_served_is_named() {
     let metric = "-m CC[f,m,1,4]";
     let cases = [
-        (format!("-t BSplineSyN[0.1,26,0,3] {metric} {LEVELS}"), "BSplineSyN is not supported"),
+        (format!("-t BSplineSyN[0.1,26,0,2] {metric} {LEVELS}"), "splines of other orders than 3"),
+        (format!("-t BSplineSyN[0.1,7x8,b] {metric} {LEVELS}"), "expected a distance between knots, mm"),
         (format!("-t Exponential[0.1] {metric} {LEVELS}"), "--transform Exponential[0.1]"),
         (format!("-t Warp[0.1] {metric} {LEVELS}"), "expected Translation, Rigid"),
         (format!("-t SyN[0.1] {LEVELS}"), "--metric: this option is missing for the stage SyN[0.1]"),
