@@ -44,8 +44,7 @@ pub fn markdown(report: &Report) -> String {
     let mut text = format!(
         "# The five papers, table by table\n\n\
          Every table and figure of the papers that `antsreg-gpu` implements, with the paper's numbers and what this machine\n\
-         measured. The page is generated; `antsreg-lab papers` measures it again\n\
-         ([how](../crates/lab/README.md)).\n\n\
+         measured. The page is generated; `antsreg-lab papers` measures it again (`crates/lab/README.md` shows how).\n\n\
          | | |\n|---|---|\n| commit | {} |\n| date | {} |\n| processor | {} |\n| GPU | {} |\n| images | {} |\n| command | `{}` |\n| time | {:.0} s |\n",
         report.commit, report.date, report.cpu, report.gpu, report.images, report.command, report.seconds
     );
