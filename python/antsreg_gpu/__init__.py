@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ._cohorts import labels as labels
     from ._cohorts import template as template
+    from ._distortion import Undistorted as Undistorted
+    from ._distortion import undistort as undistort
     from ._errors import AntsregWarning as AntsregWarning
     from ._errors import ContentWarning as ContentWarning
     from ._errors import DeviceError as DeviceError
@@ -77,6 +79,7 @@ if TYPE_CHECKING:
 #: that the command `antsreg-gpu` starts fast.
 _PLACES = {
     "_cohorts": ("labels", "template"),
+    "_distortion": ("Undistorted", "undistort"),
     "_errors": (
         "AntsregWarning",
         "ContentWarning",

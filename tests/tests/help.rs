@@ -18,6 +18,7 @@ const VERBS: [&str; 22] = [
     "brain",
     "labels",
     "longitudinal",
+    "undistort",
     "overlap",
     "compare",
     "jacobian",

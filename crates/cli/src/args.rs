@@ -7,7 +7,7 @@ use clap::{Arg, CommandFactory, Parser, Subcommand};
 use crate::common::Common;
 use crate::{
     apply, batch, bias, brain, compare, completions, convert, info, jacobian, labels, longitudinal, motion,
-    normalise, overlap, register, template,
+    normalise, overlap, register, template, undistort,
 };
 
 /// Brain image registration: affine by correlation ratio, then diffeomorphic (SyN).
@@ -43,6 +43,7 @@ enum OwnVerb {
     Normalise(Box<normalise::Args>),
     Longitudinal(Box<longitudinal::Args>),
     Motion(motion::Args),
+    Undistort(undistort::Args),
     Apply(apply::Args),
     Bias(Box<bias::Args>),
     Brain(Box<brain::Args>),
@@ -101,6 +102,7 @@ pub fn run(cli: Cli) -> Result<(), CliError> {
         OwnVerb::Normalise(args) => normalise::run(&args, &mut console),
         OwnVerb::Longitudinal(args) => longitudinal::run(&args, &mut console),
         OwnVerb::Motion(args) => motion::run(&args, &mut console),
+        OwnVerb::Undistort(args) => undistort::run(&args, &mut console),
         OwnVerb::Apply(args) => apply::run(args, &mut console),
         OwnVerb::Bias(args) => bias::run(&args, &mut console),
         OwnVerb::Brain(args) => brain::run(&args, &mut console),

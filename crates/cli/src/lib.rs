@@ -29,6 +29,7 @@ mod register;
 mod shown;
 mod table;
 mod template;
+mod undistort;
 mod values;
 
 use std::ffi::OsString;

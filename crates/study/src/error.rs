@@ -349,6 +349,9 @@ pub enum Error {
     /// The time points of a person cannot be compared.
     #[error(transparent)]
     Longitudinal(#[from] crate::longitudinal::Error),
+    /// The distortion of echo-planar images cannot be corrected.
+    #[error(transparent)]
+    Undistort(#[from] crate::undistort::Error),
     /// A template could not be built.
     #[error(transparent)]
     Template(#[from] template::Error),

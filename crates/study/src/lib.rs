@@ -3,7 +3,7 @@
 //! [`pair`] is one registration: reading, checking, the record, writing. [`batch`] registers many subjects to one
 //! fixed image and can be continued after a stop. [`labels`] labels an image by several atlases. [`subjects`] lists
 //! the subjects of a study. [`normalise`] brings raw scans of heads to a template. [`longitudinal`] compares images of one
-//! person. The library prints nothing; front
+//! person. [`undistort`] removes the distortion of echo-planar images. The library prints nothing; front
 //! ends convert arguments to its types and show its results.
 
 pub mod apply;
@@ -28,6 +28,7 @@ pub mod skulls;
 pub mod subjects;
 pub mod template;
 pub mod transforms;
+pub mod undistort;
 pub mod words;
 
 pub use carried_page::{Carried, carried_page};
