@@ -3,7 +3,7 @@
 use antsreg_tests::Workplace;
 
 /// All subcommands except `register`, whose help is tested separately.
-const VERBS: [&str; 22] = [
+const VERBS: [&str; 23] = [
     "motion",
     "batch",
     "normalise",

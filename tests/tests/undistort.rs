@@ -102,7 +102,7 @@ fn a_known_field_is_found_and_removed() {
         assert!(after < 0.6 * before, "image {n}: {after}, before {before}");
     }
     // `apply` takes the warp. The corrected image is the warped one, multiplied by the Jacobian.
-    place.succeed("apply -i plus.nii.gz -r plus.nii.gz -t u_1Warp.nii.gz -n bspline -o w.nii.gz --device cpu");
+    place.succeed("apply -i plus.nii.gz -r plus.nii.gz -t u_1Warp.nii.gz -n bspline -o w.nii.gz");
     let [warped, jacobian, corrected] =
         ["w.nii.gz", "u_1Jacobian.nii.gz", "u_Undistorted1.nii.gz"].map(|name| read(&place, name).voxels);
     let most = corrected.iter().fold(0.0, |most: f32, value| most.max(value.abs()));
