@@ -48,7 +48,10 @@ pub struct LevelOutcome {
 /// Smallest number of voxels of an image along each axis.
 const LEAST_VOXELS: usize = 4;
 /// Number of times that displacement and motion are found in turn on a level.
-const PASSES: usize = 4;
+const PASSES: usize = 6;
+/// Levels with larger voxels than this find no motion, mm in a human head. There the penalty on the gradient of the
+/// displacement is strong, and a rotation, which costs nothing, would take the place of a displacement.
+const FIRST_MOTION_MM: f64 = 2.5;
 /// Motion is not found again on a level if it changed by less than this share of the level's smallest spacing.
 const SAME_MOTION: f64 = 0.01;
 /// Standard deviation of the smoothing, as a share of the level's spacing.
@@ -89,7 +92,11 @@ pub fn estimate(
             let moved = on_level.resampled(&motions)?;
             let pair = on_level.pair(&moved);
             steps += descend(&pair, &mut displacement, level.smoothness, options);
-            if !options.motion || pass == PASSES || !on_level.find_motions(&moved, &displacement, &mut motions) {
+            if !options.motion
+                || level.spacing_mm > FIRST_MOTION_MM * unit
+                || pass == PASSES
+                || !on_level.find_motions(&moved, &displacement, &mut motions)
+            {
                 let corrected = [0, 1].map(|direction| pair.corrected(direction, &displacement));
                 levels.push(LevelOutcome { shape: grid.shape, steps, correlation: correlation(&corrected) });
                 break;

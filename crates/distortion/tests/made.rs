@@ -5,9 +5,9 @@ use antsreg_distortion::{Encoded, Error, Field, Options, estimate};
 use antsreg_kernels::apply::{self, Interpolation};
 use nalgebra::{Point3, Rotation3, Vector3};
 
-/// Largest median error of the displacement, mm: a tenth of a voxel. Where the image has little contrast, the displacement
+/// Largest median error of the displacement, mm: a fifteenth of a voxel. Where the image has little contrast, the displacement
 /// is smoother than the true one.
-const TOLERANCE_MM: f64 = 0.3;
+const TOLERANCE_MM: f64 = 0.2;
 
 /// A head of several smooth parts, 3 mm voxels.
 fn head() -> Volume {
@@ -101,7 +101,7 @@ fn motion_between_the_images_and_other_readout_times_are_found() {
     for (n, found) in found.motions.iter().enumerate().skip(1) {
         for corner in [[40.0, 50.0, 30.0], [130.0, 120.0, 80.0], [84.0, 40.0, 90.0]] {
             let apart = (found.apply(&corner.into()) - motion.apply(&corner.into())).norm();
-            assert!(apart < 2.0 * TOLERANCE_MM, "image {n}: {apart} mm at {corner:?}");
+            assert!(apart < 3.0 * TOLERANCE_MM, "image {n}: {apart} mm at {corner:?}");
         }
     }
 }
