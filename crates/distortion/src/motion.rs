@@ -66,7 +66,8 @@ fn in_world(grid: &Grid, turn: &Matrix3<f64>, shift: &Vector3<f64>) -> AffineTra
 /// The root mean square distance by which a motion moves the points of a grid's box, mm: its six faces' centres.
 pub(crate) fn size_mm(grid: &Grid, motion: &AffineTransform) -> f64 {
     let side = |n: usize| {
-        let length = 0.5 * grid.shape[n / 2] as f64 * grid.spacing[n / 2] * if n % 2 == 0 { 1.0 } else { -1.0 };
+        let length =
+            0.5 * grid.shape[n / 2] as f64 * grid.spacing[n / 2] * if n.is_multiple_of(2) { 1.0 } else { -1.0 };
         let point = grid.centre() + grid.direction.column(n / 2) * length;
         (motion.apply(&point) - point).norm_squared()
     };

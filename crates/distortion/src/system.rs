@@ -71,7 +71,8 @@ impl<'a> System<'a> {
         let here = line * faces + face;
         let toward = |inside: bool, other: usize| if inside { values[here] - values[other] } else { 0.0 };
         along * (toward(face > 0, here.wrapping_sub(1)) + toward(face + 1 < faces, here + 1))
-            + b * (toward(line % nb > 0, here.wrapping_sub(faces)) + toward(line % nb + 1 < nb, here + faces))
+            + b * (toward(!line.is_multiple_of(nb), here.wrapping_sub(faces))
+                + toward(line % nb + 1 < nb, here + faces))
             + c * (toward(line / nb > 0, here.wrapping_sub(nb * faces))
                 + toward(line / nb + 1 < nc, here + nb * faces))
     }
@@ -174,7 +175,7 @@ mod tests {
 
     /// Numbers between −0.5 and 0.5 without order.
     fn numbers(count: usize, seed: f64) -> Vec<f64> {
-        (0..count).map(|n| ((n as f64 + seed) * 78.233).sin().mul_add(43758.5453, 0.0).fract() * 0.5).collect()
+        (0..count).map(|n| (((n as f64 + seed) * 78.233).sin() * 43758.5453).fract() * 0.5).collect()
     }
 
     #[test]

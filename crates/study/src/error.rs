@@ -351,7 +351,7 @@ pub enum Error {
     Longitudinal(#[from] crate::longitudinal::Error),
     /// The distortion of echo-planar images cannot be corrected.
     #[error(transparent)]
-    Undistort(#[from] crate::undistort::Error),
+    Undistort(Box<crate::undistort::Error>),
     /// A template could not be built.
     #[error(transparent)]
     Template(#[from] template::Error),
@@ -368,6 +368,12 @@ pub enum Error {
 /// The part of a message that says why the CPU is used.
 fn on_cpu(why: Option<&register::WhyCpu>) -> String {
     why.map_or(String::new(), |why| format!(", which is used because {why}"))
+}
+
+impl From<crate::undistort::Error> for Error {
+    fn from(error: crate::undistort::Error) -> Error {
+        Error::Undistort(Box::new(error))
+    }
 }
 
 impl Error {

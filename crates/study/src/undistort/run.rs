@@ -120,7 +120,7 @@ impl Task {
     }
 
     /// The displacement from the field map, on the grid of the first image.
-    fn from_field_map(&self, path: &Path, first: &Volume) -> Result<Field, StudyError> {
+    fn mapped_field(&self, path: &Path, first: &Volume) -> Result<Field, StudyError> {
         let map = nifti::read_volume(path)?;
         let chain = TransformChain::new();
         let mut mm = apply::resample(&map, &first.grid, &chain, Interpolation::Linear, 0.0);
@@ -146,7 +146,7 @@ pub fn run(task: &Task, invocation: &Invocation, observer: &mut dyn Observer) ->
     let (field, motions, levels) = match &task.field_map {
         Some(path) => {
             let still = vec![AffineTransform::identity(); volumes.len()];
-            (task.from_field_map(path, first)?, still, Vec::new())
+            (task.mapped_field(path, first)?, still, Vec::new())
         }
         None => {
             let images: Vec<Encoded> =
