@@ -25,6 +25,7 @@ const LEAST: &[(&str, usize)] = &[
     ("jacobian_summary", 27),
     ("joint_entropies", 54),
     ("joint_histogram", 324),
+    ("map_axis", 27),
     ("mi_gradient", 540),
     ("moments", 18),
     ("relax", 9),
