@@ -26,8 +26,9 @@ from environment import REPOSITORY
 from docs.site import tracked
 
 FIGURES = REPOSITORY / "docs" / "figures.json"
-#: Documents to check. Documents in docs/history are left out, because they are not changed any more.
-PAGES = ["README.md", "docs/*.md", ":!docs/history"]
+#: Documents to check. Documents in docs/history are left out, because they are not changed any more, and docs/papers.md,
+#: because a test compares it with docs/papers.json.
+PAGES = ["README.md", "docs/*.md", ":!docs/history", ":!docs/papers.md"]
 #: Fields that every section of docs/figures.json must have: the conditions of its measurement.
 RUN = ("version", "date", "machine", "command")
 
