@@ -53,7 +53,7 @@ def undistort(
     field_map : path, optional
         A field map in Hz, aligned with the images.
     **options
-        Options of ``antsreg-gpu undistort`` by their names, such as ``no_motion=True``.
+        Options of ``antsreg-gpu undistort`` by their names, such as ``motion=True``.
 
     Returns
     -------

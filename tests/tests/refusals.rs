@@ -350,7 +350,9 @@ fn options_of_a_stage_that_does_not_run_are_refused_each() {
     // value: the values are taken from the command lines that three dry runs print.
     let mut typed = Vec::new();
     let boundary = "-t rigid --cost bbr --white-matter f.nii.gz";
-    for options in ["--cost nmi --metric mattes", "--metric cc --restrict-deformation 1x1x0", boundary] {
+    let seldom =
+        "--metric cc --restrict-deformation 1x1x0 --winsorise-over all --update-mesh 8x8x8 --total-mesh 8x8x8";
+    for options in ["--cost nmi --metric mattes", seldom, boundary] {
         let plan = place.succeed(&format!("register -f f.nii.gz -m m.nii.gz -o p --dry-run {options}")).stdout;
         let command =
             plan.lines().find(|line| line.trim_start().starts_with("antsreg-gpu register ")).expect("a line");

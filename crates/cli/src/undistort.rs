@@ -36,9 +36,10 @@ pub struct Args {
     /// Take the field from this image in Hz, aligned with the images, instead of from opposite encodings
     #[arg(long, value_name = "HZ")]
     field_map: Option<PathBuf>,
-    /// Do not find motion of the head between the images
-    #[arg(long)]
-    no_motion: bool,
+    /// Also find rigid motion of the head between the images; where nothing has moved, the field passes for a rotation of
+    /// up to half a degree
+    #[arg(long, conflicts_with = "field_map")]
+    motion: bool,
 }
 
 impl Args {
@@ -69,7 +70,7 @@ pub fn run(args: &Args, console: &mut Console) -> Result<(), CliError> {
         images: args.images()?,
         field_map: args.field_map.clone(),
         names: Names::of(&args.output, args.input.len()),
-        options: Options { motion: !args.no_motion, ..Options::default() },
+        options: Options { motion: args.motion, ..Options::default() },
     };
     shown(console, |invocation, observer| undistort::run(&task, invocation, observer))?;
     Ok(())

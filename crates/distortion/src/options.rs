@@ -25,7 +25,8 @@ pub struct Options {
     pub steps: usize,
     /// Largest number of conjugate-gradient iterations in a step.
     pub iterations: usize,
-    /// Whether rigid motion of the head between the images is found.
+    /// Whether rigid motion of the head between the images is found. The field absorbs a part of a rotation, so without
+    /// motion one of up to half a degree is found.
     pub motion: bool,
 }
 
@@ -36,7 +37,7 @@ impl Default for Options {
             levels: levels.map(|(spacing_mm, smoothness)| Level { spacing_mm, smoothness }).to_vec(),
             steps: 8,
             iterations: 20,
-            motion: true,
+            motion: false,
         }
     }
 }

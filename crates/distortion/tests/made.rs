@@ -95,7 +95,8 @@ fn motion_between_the_images_and_other_readout_times_are_found() {
     let minus = distorted(&truth, &mm, 1, -0.5, &motion);
     let encoded = |volume, scale| Encoded { volume, scale };
     let images = [encoded(&plus, 1.0), encoded(&again, 1.0), encoded(&minus, -0.5)];
-    let found = estimate(&images, 1, &Options::default(), &mut |_| ()).expect("estimated");
+    let found =
+        estimate(&images, 1, &Options { motion: true, ..Options::default() }, &mut |_| ()).expect("estimated");
     let error = median_apart(&found.field.displacement_mm(), &mm, &truth);
     assert!(f64::from(error) < TOLERANCE_MM, "{error} mm");
     for (n, found) in found.motions.iter().enumerate().skip(1) {

@@ -142,8 +142,8 @@ impl Shown {
             .map(|(column, rows)| format!("{} in {rows} of {} rows", self.columns[*column], ratios.len()))
             .collect();
         (!shares.is_empty()).then(|| {
-            let by = format!("{} to {} times the next", rounded(least), rounded(most));
-            format!("{}: {word}: {}; {by}.", self.title, shares.join(", "))
+            let by = format!("a factor of {} to {}", rounded(least), rounded(most));
+            format!("{}: {word}: {}. The next differs by {by}.", self.title, shares.join(", "))
         })
     }
 
@@ -240,7 +240,7 @@ mod tests {
     fn what_follows_counts_the_rows_that_a_column_wins() {
         assert_eq!(
             table().follows().expect("a sentence"),
-            "Times: Lowest: GPU in 2 of 2 rows; 2 to 8 times the next."
+            "Times: Lowest: GPU in 2 of 2 rows. The next differs by a factor of 2 to 8."
         );
         assert_eq!(table().best(Best::None).follows(), None);
     }
