@@ -238,7 +238,6 @@ impl CcParameters {
 
     /// Whether [`Cuda`](crate::Cuda) computes this with textures and surfaces: as requested, or because only they support
     /// the radius. `masked` says whether there are masks.
-    #[cfg_attr(not(feature = "cuda"), allow(dead_code))]
     pub(crate) fn by_textures(&self, masked: bool) -> bool {
         let wide = self.radius > Self::MOST_TILED_RADIUS && !masked && self.derivative == CcDerivative::Centre;
         wide || self.kernels == CcKernels::Textures
