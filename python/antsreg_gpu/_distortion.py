@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -68,8 +69,6 @@ def undistort(
     directions = [phase_encoding] if isinstance(phase_encoding, str) else phase_encoding
     times = [readout_time] if isinstance(readout_time, (int, float)) else readout_time
     start = os.fspath(prefix)
-    field = Path(f"{start}FieldHz.nii.gz")
-    before = field.stat().st_mtime_ns if field.exists() else None
     run_command(
         "undistort",
         input=sources,
@@ -81,11 +80,11 @@ def undistort(
         **options,
     )
     numbers = range(1, len(sources) + 1)
-    written = field.exists() and field.stat().st_mtime_ns != before
+    first = json.loads(Path(f"{start}record.json").read_text(encoding="utf-8"))["images"][0]
     return Undistorted(
         images=[Path(f"{start}Undistorted{n}.nii.gz") for n in numbers],
         warps=[Path(f"{start}{n}Warp.nii.gz") for n in numbers],
         jacobians=[Path(f"{start}{n}Jacobian.nii.gz") for n in numbers],
         displacement=Path(f"{start}Displacement.nii.gz"),
-        field=field if written else None,
+        field=None if first["readout_s"] is None else Path(f"{start}FieldHz.nii.gz"),
     )

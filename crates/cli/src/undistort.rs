@@ -36,8 +36,8 @@ pub struct Args {
     /// Take the field from this image in Hz, aligned with the images, instead of from opposite encodings
     #[arg(long, value_name = "HZ")]
     field_map: Option<PathBuf>,
-    /// Also find rigid motion of the head between the images; where nothing has moved, the field passes for a rotation of
-    /// up to half a degree
+    /// Also find rigid motion of the head between the images, for a head that has moved: otherwise small rotations are
+    /// found that are part of the field
     #[arg(long, conflicts_with = "field_map")]
     motion: bool,
 }

@@ -25,8 +25,8 @@ pub struct Options {
     pub steps: usize,
     /// Largest number of conjugate-gradient iterations in a step.
     pub iterations: usize,
-    /// Whether rigid motion of the head between the images is found. The field absorbs a part of a rotation, so without
-    /// motion one of up to half a degree is found.
+    /// Whether rigid motion of the head between the images is found. The field absorbs a part of a rotation, so small
+    /// rotations are found where nothing has moved.
     pub motion: bool,
 }
 

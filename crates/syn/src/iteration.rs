@@ -9,7 +9,8 @@ use crate::error::go_on;
 use crate::fields::Side;
 use crate::load::Sources;
 use crate::metrics::{Metrics, PendingSimilarity, Similarity};
-use crate::update::{Smoothing, Step, Updates, Warped};
+use crate::smoothing::Smoothing;
+use crate::update::{Step, Updates, Warped};
 use crate::{Channel, Error, Options};
 
 /// Memory for the iterations of one level: the warped images, the updates of the displacement fields and the metrics.
@@ -27,12 +28,12 @@ impl<B: Backend> Stepper<B> {
         grid: &Grid,
         sources: [&Sources<B>; 2],
         options: &Options,
-        splines: Smoothing<B>,
+        smoothing: Smoothing<B>,
     ) -> Result<Self, Error> {
         let [fixed, moving] = sources.map(|side| Warped::new(backend, grid.shape, side.mask.is_some()));
         Ok(Stepper {
             warped: [fixed?, moving?],
-            updates: Updates::new(backend, grid, options, splines)?,
+            updates: Updates::new(backend, grid, options, smoothing)?,
             metrics: Metrics::new(backend, grid, options)?,
             channels: options.channels_with_edges(),
         })

@@ -12,7 +12,8 @@ use crate::fixed::{Fixed, KeptOrMade};
 use crate::iteration::Stepper;
 use crate::load::{Loaded, Sources};
 use crate::metrics::Similarity;
-use crate::update::{Smoothing, Step};
+use crate::smoothing::Smoothing;
+use crate::update::Step;
 use crate::{Error, Images, LevelOutcome, Metric, Options, Outcome};
 
 /// Registers `moving` to `fixed`, starting from `initial` (fixed → moving, RAS mm).
@@ -151,11 +152,11 @@ impl<B: Backend> Stage<'_, B> {
         let fixed_sources = images.sources(&fixed_smooth, fields.grid(), &AffineTransform::identity());
         let moving_sources = moving.sources(&moving_smooth, fields.grid(), initial);
         let sources = [&fixed_sources, &moving_sources];
-        let splines = Smoothing::new(backend, options, full, index, fields.grid())?;
-        let stepper = Stepper::new(backend, fields.grid(), sources, options, splines)?;
+        let smoothing = Smoothing::new(backend, options, full, index, fields.grid())?;
+        let stepper = Stepper::new(backend, fields.grid(), sources, options, smoothing)?;
         let mut ascent = Ascent { backend, options, index, level, sources, stepper };
         // The energy of a joint histogram rises and falls on its own, whatever the length of the steps.
-        let smooth = options.channels.iter().all(|channel| channel.metric != Metric::Mattes);
+        let shortens = !options.uses(Metric::Mattes);
         let (mut length, mut shortened) = (options.gradient_step, 0);
         loop {
             let (mut outcome, agreements) = ascent.run(length, &mut fields, *observer)?;
@@ -165,7 +166,7 @@ impl<B: Backend> Stage<'_, B> {
             // Their memory is free before the new ones take theirs.
             drop(fields);
             fields = begin(*observer)?;
-            if shortened == MOST_SHORTENED || !smooth || !too_long(&outcome.energies) {
+            if shortened == MOST_SHORTENED || !shortens || !too_long(&outcome.energies) {
                 outcome.undone = true;
                 return Ok((fields, outcome));
             }

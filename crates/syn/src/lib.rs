@@ -13,7 +13,7 @@
 //! | `levels.rs`, `convergence.rs` | the levels, coarse to fine; when a level ends, and when it is undone |
 //! | `iteration.rs`, `metrics.rs`, `update.rs` | one iteration: metrics, the sum of the channels' updates, the step |
 //! | `restriction.rs` | weights on the world components of updates |
-//! | `splines.rs` | B-splines that are fitted to updates and fields, instead of Gaussian smoothing |
+//! | `smoothing.rs`, `splines.rs` | smoothing of updates and fields by a Gaussian, or by B-splines that are fitted to them |
 //! | `load.rs` | the images on the device, smoothed for each level |
 //! | `fields.rs`, `relaxation.rs` | the four fields; the two warps composed of them and relaxed |
 //! | `outcome.rs` | the results |
@@ -35,6 +35,7 @@ mod options;
 mod outcome;
 mod relaxation;
 mod restriction;
+mod smoothing;
 mod splines;
 mod update;
 mod valid_data;

@@ -17,7 +17,7 @@ use crate::{Channel, Error, Mesh, Metric};
 pub enum Counted {
     /// All but the background, the commonest value, which keeps its place in the range
     ///
-    /// The result does not depend on how much air the field of view holds.
+    /// The range does not depend on how much air the field of view holds.
     Foreground,
     /// All voxels, as in ANTs
     All,

@@ -9,8 +9,8 @@ use nalgebra::Matrix3;
 use crate::error::go_on;
 use crate::fields::{INVERSION, Side};
 use crate::load::Sources;
-use crate::splines::Splines;
-use crate::{Error, Mesh, Options, restriction};
+use crate::smoothing::Smoothing;
+use crate::{Error, Options, restriction};
 
 /// Number of voxels from which a level is large: memory matters more than the time to start kernels.
 const LARGE: usize = 1 << 21;
@@ -69,45 +69,8 @@ pub(crate) struct Updates<B: Backend> {
     spacing: [f64; 3],
     /// Matrix that multiplies each update, for weights on its world components; `None` if all weights are 1.
     restriction: Option<Matrix3<f64>>,
-    splines: Smoothing<B>,
+    smoothing: Smoothing<B>,
     memory: Memory<B>,
-}
-
-/// The B-splines that are fitted instead of Gaussian smoothing.
-pub(crate) struct Smoothing<B: Backend> {
-    /// Those that are fitted to updates.
-    update: Option<Splines<B>>,
-    /// Those that are fitted to the displacement fields after each update.
-    total: Option<Splines<B>>,
-}
-
-impl<B: Backend> Smoothing<B> {
-    /// The B-splines of the level with the number `level` and the grid `grid`. `full` is the grid of the fixed image.
-    pub(crate) fn new(
-        backend: &B,
-        options: &Options,
-        full: &Grid,
-        level: usize,
-        grid: &Grid,
-    ) -> Result<Smoothing<B>, Error> {
-        let splines =
-            |mesh: Option<Mesh>| mesh.map(|mesh| Splines::new(backend, &mesh, full, level, grid)).transpose();
-        Ok(Smoothing { update: splines(options.update_mesh)?, total: splines(options.total_mesh)? })
-    }
-}
-
-/// Smooths two fields by B-splines or, without these, by a Gaussian.
-fn smooth<B: Backend>(
-    backend: &B,
-    splines: &mut Option<Splines<B>>,
-    variance: f64,
-    fields: [&mut B::Field; 2],
-    scratch: [&mut B::Field; 2],
-) -> Result<(), Error> {
-    match splines {
-        Some(splines) => fields.into_iter().try_for_each(|field| splines.smooth(backend, field)),
-        None => Ok(backend.smooth_both_fields(fields, variance, scratch)?),
-    }
 }
 
 /// The memory for the updates of one level.
@@ -157,7 +120,7 @@ impl<B: Backend> Sums<B> {
 }
 
 impl<B: Backend> Updates<B> {
-    pub(crate) fn new(backend: &B, grid: &Grid, options: &Options, splines: Smoothing<B>) -> Result<Self, Error> {
+    pub(crate) fn new(backend: &B, grid: &Grid, options: &Options, smoothing: Smoothing<B>) -> Result<Self, Error> {
         let memory = match in_turn(grid, options) {
             true => Memory::InTurn {
                 derivatives: [backend.image(grid.shape)?, backend.image(grid.shape)?],
@@ -171,7 +134,7 @@ impl<B: Backend> Updates<B> {
             }),
         };
         let restriction = restriction::matrix(grid, options.restrict);
-        Ok(Updates { spacing: grid.spacing.into(), restriction, splines, memory })
+        Ok(Updates { spacing: grid.spacing.into(), restriction, smoothing, memory })
     }
 
     /// Where the metric of channel `n` (pair of images) writes its output, and memory that it may use meanwhile.
@@ -227,14 +190,13 @@ impl<B: Backend> Updates<B> {
                     restriction::restrict(backend, matrix, sums, next)?;
                 }
                 go_on(observer.poll())?;
-                let Smoothing { update, total } = &mut self.splines;
-                smooth(backend, update, options.update_variance, sums.each_mut(), next.each_mut())?;
+                self.smoothing.smooth_updates(backend, options, sums.each_mut(), next.each_mut())?;
                 go_on(observer.poll())?;
                 let fields = [&mut fixed.to_middle, &mut moving.to_middle];
                 backend.advance_both(fields, sums.each_ref(), length)?;
                 go_on(observer.poll())?;
                 let fields = [&mut fixed.to_middle, &mut moving.to_middle];
-                smooth(backend, total, options.total_variance, fields, next.each_mut())?;
+                self.smoothing.smooth_fields(backend, options, fields, next.each_mut())?;
             }
         }
         go_on(observer.poll())?;
@@ -258,6 +220,8 @@ mod tests {
     use antsreg_kernels::{Cpu, MiParameters};
 
     use super::*;
+    use crate::Mesh;
+    use crate::splines::Splines;
 
     const SHAPE: [usize; 3] = [18, 16, 14];
 
@@ -292,8 +256,8 @@ mod tests {
     fn both(sums: [cpu::Field; 2]) -> Updates<Cpu> {
         let next = [0; 2].map(|_| Cpu.field(SHAPE).expect("a field"));
         let memory = Memory::Both(Sums { sums, next, first_magnitudes: [0.0; 2], lends: false });
-        let splines = Smoothing { update: None, total: None };
-        Updates { spacing: [1.0, 1.2, 0.9], restriction: None, splines, memory }
+        let smoothing = Smoothing { update: None, total: None };
+        Updates { spacing: [1.0, 1.2, 0.9], restriction: None, smoothing, memory }
     }
 
     /// Moves test fields one step along updates.
@@ -343,7 +307,7 @@ mod tests {
             let [update, total] = splines
                 .map(|wanted| wanted.then(|| Splines::new(&Cpu, &mesh, &grid, 0, &grid).expect("a mesh that fits")));
             let mut updates = both([field(&waves()), field(&waves())]);
-            updates.splines = Smoothing { update, total };
+            updates.smoothing = Smoothing { update, total };
             let zeros = || Cpu.field(SHAPE).expect("a field");
             let sides = [0; 2].map(|_| Side { to_middle: zeros(), from_middle: zeros() });
             let options = Options { gradient_step: 0.9, update_variance: 0.0, ..Options::default() };

@@ -180,7 +180,10 @@ pub fn run(task: &Task, invocation: &Invocation, observer: &mut dyn Observer) ->
         Volume { grid: displacement.grid.clone(), voxels }
     });
     if hertz.is_none() {
-        let text = "no readout time is known: the displacement is written in mm, no field in Hz".into();
+        let mut text = String::from("no readout time is known: the displacement is written in mm, no field in Hz");
+        if task.names.field.exists() {
+            text += &format!("; {} is of an earlier run", task.names.field.display());
+        }
         observer.tell(&Event::Warning(&RunWarning::Text(text)));
     }
     let found = Undistorted { images, displacement, field: hertz, levels };
